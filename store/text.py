@@ -40,6 +40,9 @@ JsonFields = dict[str, Any]
 JsonDefault = Callable[[Any], Any]
 """Makes a JSON value from a value that is not one."""
 
+_QUERY_PASSWORD = re.compile(r"(?<=password=)[^&]*")
+_USER_PASSWORD = re.compile(r"(?<=[/:])([^:/?#@]*:).*(?=@)")
+
 READ_FACTOR = 4
 """Only this many times the limit of a text is read to put it into one line."""
 
@@ -49,6 +52,11 @@ def is_text(value: object) -> TypeGuard[str]:
     if not isinstance(value, str) or "\0" in value:
         return False
     return value.isascii() or encode_utf8(value) is not None
+
+
+def hide_password(url: str) -> str:
+    """Return a URL with *** for passwords, also one that is no proper URL or quotes nothing."""
+    return _USER_PASSWORD.sub(r"\1***", _QUERY_PASSWORD.sub("***", url))
 
 
 def encode_utf8(value: object) -> bytes | None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from store.text import (
     format_count,
+    hide_password,
     parse_json,
     parse_object,
     truncate,
@@ -116,3 +117,23 @@ def test_what_is_no_json_text_or_more_than_one_has_no_value(text: str) -> None:
 def test_a_number_of_things_is_told_in_words(number: int, noun: str, told: str) -> None:
     """One stands alone, and a thing that ends in y becomes several."""
     assert format_count(number, noun) == told
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgresql://ann:secret@host:5432/chat", "postgresql://ann:***@host:5432/chat"),
+        ("postgresql://ann:a:b@c/d@host/chat", "postgresql://ann:***@host/chat"),
+        (
+            "postgresql://host:1/c?user=a&password=b@c&x=1",
+            "postgresql://host:1/c?user=a&password=***&x=1",
+        ),
+        ("postgresql:/ann:secret@host/chat", "postgresql:/ann:***@host/chat"),
+        ("postgresql:ann:secret@host/chat", "postgresql:ann:***@host/chat"),
+        ("postgresql://ann@host:5432/chat", "postgresql://ann@host:5432/chat"),
+        ("/home/ann/chat.db", "/home/ann/chat.db"),
+    ],
+)
+def test_a_url_is_told_without_its_passwords(url: str, told: str) -> None:
+    """Also one that a person mistyped, or a password whose signs are not quoted."""
+    assert hide_password(url) == told

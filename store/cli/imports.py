@@ -229,13 +229,16 @@ def print_results(
 
 
 def _print_failures(failures: list[ImportFailure]) -> None:
+    """Print what failed; what the store caused, such as a full disk, is printed once."""
+    alike = Counter(each.problem for each in failures if each.is_passing)
     for failure in failures:
-        if not failure.skipped:
-            render.print_problem(
-                failure.problem
-                if str(failure.path) in failure.problem
-                else f"{failure.path}: {failure.problem}"
-            )
+        if failure.skipped or (failure.is_passing and not alike[failure.problem]):
+            continue
+        problem, others = failure.problem, alike.pop(failure.problem, 1) - 1
+        said = problem if str(failure.path) in problem else f"{failure.path}: {problem}"
+        render.print_problem(
+            f"{said} ({format_count(others, 'more file')} like this)" if others else said
+        )
 
 
 def _print_skipped_files(skipped: list[ImportFailure], *, every: bool) -> None:

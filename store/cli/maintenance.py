@@ -12,6 +12,7 @@ from .. import inspection
 from ..context import check_requests
 from ..errors import InvalidValue, StoreError
 from ..inspection import MAX_PURGE_SECONDS, SCHEMA_HEAD, Database, Upgrade, upgrade_schema
+from ..records import Health
 from ..tools import TOOL_KINDS
 from . import render
 from .options import Json, announce_store, get_place, open_existing_store, open_store, require_new
@@ -137,10 +138,15 @@ def purge(
 def health(ctx: typer.Context, json: Json = False) -> None:
     """Tell whether the store can be used now, for a probe.
 
-    The exit status is 1 if it cannot.
+    The exit status is 1 if it cannot, or is of an older schema.
     """
-    with open_existing_store(ctx) as store:
-        found = store.health()
+    try:
+        with open_existing_store(ctx, read_only=True) as store:  # otherwise it would be upgraded
+            found = store.health()
+        found = found._replace(writable=not found.problems)
+    except StoreError as error:
+        announce_store(ctx)
+        found = Health(problems=(str(error),))
     said = "the store can be read and written" if found else "the store is not well"
     render.print_answer(found._asdict(), said, *found.problems, json=json)
     raise typer.Exit(int(not found))

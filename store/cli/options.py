@@ -24,6 +24,7 @@ from platformdirs import user_data_path
 from ..clock import EPOCH, parse_day, resolve_now
 from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..policy import POLICIES
+from ..text import hide_password
 from . import render
 from .render import print_problem
 from .terminal import CUT_MARK
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 STORE_FILE = "convostore.db"
 STORE_VARIABLE = "CONVOSTORE_DB"
-
-_PASSWORD_PATTERN = re.compile(r"(?<=:)[^:/@]+(?=@)")
 
 SESSIONS_PER_PAGE = 500
 """Sessions read at once."""
@@ -65,7 +64,7 @@ class StorePlace(NamedTuple):
     @property
     def guessed(self) -> str:
         """Return the name of a store that the command line did not name, otherwise ""."""
-        return "" if self.named else f"store: {_PASSWORD_PATTERN.sub('***', self.target)}"
+        return "" if self.named else f"store: {hide_password(self.target)}"
 
     def tell(self) -> None:
         """Name the store on standard error, unless the command line named it."""
@@ -83,7 +82,7 @@ class StorePlace(NamedTuple):
             return
         here = f"{STORE_FILE!r} here, nor at " if self.target == str(locate_own_store()) else ""
         raise StoreError(
-            f"there is no store at {here}{str(self.file)!r};"
+            f"there is no store at {here}{hide_password(str(self.file))!r};"
             " create one with `convostore import` or `create`, or name it with --db"
         )
 
@@ -267,13 +266,13 @@ def open_store(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Store
 
 
 @contextmanager
-def open_existing_store(ctx: typer.Context) -> Iterator[Store]:
+def open_existing_store(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Store]:
     """Open an existing store, and name it.
 
     Raises StoreError if its file is missing; no file is created.
     """
     get_place(ctx).require()
-    with open_store(ctx) as store:
+    with open_store(ctx, read_only=read_only) as store:
         yield store
 
 

@@ -12,7 +12,7 @@ from ..inspection import SIZE_KEYS
 from ..records import Pruned
 from ..text import format_count
 from . import render
-from .options import Json, open_existing_store, parse_age, parse_tag
+from .options import Json, get_place, open_existing_store, parse_age, parse_tag
 from .terminal import Column
 
 BYTE_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -96,6 +96,8 @@ def prune(
 
     Messages that sessions which stay show are kept.
     """
+    if older_than is None and max_size is None:
+        raise InvalidValue("prune takes --older-than AGE, --max-size SIZE, or both")
     drawn = render.show_progress("erasing", "sessions", PRUNE_ADVICE)
     with open_existing_store(ctx) as store, drawn as tell:
         done = store.prune(
@@ -151,10 +153,13 @@ def size(ctx: typer.Context, by: SizeKey = "table", json: Json = False) -> None:
         render.print_json({**found._asdict(), "parts": parts})
         return
     render.print_lines(
-        f"{found.used:,} bytes are used, {found.search:,} of them by the search index",
-        f"{found.free:,} bytes are free: `convostore purge` gives them back",
-        f"{found.log:,} bytes of log, {found.copies:,} bytes of copies",
+        f"{found.used:,} bytes are used, {found.search:,} of them by the search index"
     )
+    if get_place(ctx).file:  # a server keeps these to itself
+        render.print_lines(
+            f"{found.free:,} bytes are free: `convostore purge` gives them back",
+            f"{found.log:,} bytes of log, {found.copies:,} bytes of copies",
+        )
     render.show_table(
         PART_COLUMNS, [(each.name or NO_NAME, each.bytes, each.messages) for each in found.parts]
     )

@@ -13,6 +13,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import InvalidValue, NotAStore, StoreMoved, build_write_error, quote_value
+from ..text import hide_password
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
@@ -36,7 +37,9 @@ def parse_url(target: str | os.PathLike[str] | URL) -> URL:
         try:
             url = make_url(target)
         except (SQLAlchemyError, ValueError) as error:
-            raise InvalidValue(f"{target!r} is not a database URL: {error}") from error
+            raise InvalidValue(
+                f"{hide_password(str(target))!r} is not a database URL: {error}"
+            ) from error
         if url.drivername not in DRIVERS:
             raise InvalidValue(
                 f"the URL of a store must begin with one of {', '.join(DRIVERS)},"
@@ -70,6 +73,10 @@ def resolve_path(url: URL) -> str:
         is_name = False
     if not is_name:
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
+    if url.get_backend_name() != "sqlite":
+        raise InvalidValue(
+            f"{hide_password(str(url))} is a server, not a file; pg_restore restores one"
+        )
     if url.query or url.host:  # some would make another file of it
         raise InvalidValue(
             f"{url.render_as_string()} names more than a file; use the settings of the store"

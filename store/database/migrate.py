@@ -151,7 +151,10 @@ def _accept_read_only(found: str | None) -> Upgrade:
     Raises ReadOnly for an older schema, NotAStore for an empty database.
     """
     if found is None:
-        raise NotAStore("the database is empty, and was opened to be read only")
+        raise NotAStore(
+            "the database is empty, and was opened to be read only; `convostore migrate` makes a"
+            " store of it, by a user who may write"
+        )
     if found != SCHEMA_HEAD:
         raise ReadOnly(
             f"the store has schema {found}, and was opened to be read only; `convostore migrate`"

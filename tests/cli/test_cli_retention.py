@@ -47,7 +47,8 @@ def test_it_tells_before_it_erases(filled: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ((), "give idle="),
+        ((), "--older-than AGE, --max-size SIZE"),
+        (("--keep", "starred=true", "--yes"), "--older-than AGE, --max-size SIZE"),
         (("--older-than", "long"), "--older-than must be an age"),
         (("--max-size", "much"), "--max-size must be a size"),
         (("--older-than", "9d", "--keep", "starred"), "a tag is KEY=VALUE"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import Run
+from conftest import ROOT, Run
 
 from store import Store
 from store.face import health
@@ -80,3 +81,31 @@ def test_a_probe_is_a_command(path: Path, run: Run, monkeypatch: pytest.MonkeyPa
     unwell = run("--db", path, "health")
     assert unwell.status == 1
     assert "bytes left" in unwell.out
+
+
+def test_a_probe_makes_and_upgrades_nothing(bare_url: str, run: Run, tmp_path: Path) -> None:
+    """An empty database stays so, an older store keeps its schema; both are told, with status 1."""
+    for _ in range(2):
+        told = run("--db", bare_url, "health", "--json")
+        assert (told.status, json.loads(told.out)["reachable"]) == (1, False)
+    older = Path(shutil.copy(ROOT / "tests" / "databases" / "0002.db", tmp_path / "older.db"))
+    before = older.read_bytes()
+    told = run("--db", older, "health")
+    assert told.status == 1
+    assert "schema 0002" in told.out
+    assert older.read_bytes() == before
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("target", ["none.db", "postgresql://ann:secret@127.0.0.1:1/chat", "a://b"])
+def test_a_probe_tells_a_store_that_is_not_there(
+    target: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As JSON too, with status 1 and without the password."""
+    monkeypatch.setenv("CONVOSTORE_DB", target)
+    told = json.loads(run("health", "--json").out)
+    assert (told["reachable"], told["writable"], len(told["problems"])) == (False, False, 1)
+    unwell = run("health")
+    assert unwell.status == 1
+    assert told["problems"][0] in unwell.out
+    assert "secret" not in unwell.out + unwell.err

@@ -91,6 +91,26 @@ def test_what_the_store_did_not_take_is_read_again(
         assert [each.head for each in store.sessions()] == [1]
 
 
+@pytest.mark.sqlite_only
+def test_a_full_disk_is_told_once(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many files that the store did not take the first is named, and the others are counted."""
+    for number in range(3):
+        (tmp_path / f"{number}.jsonl").write_text(HELLO)
+
+    def refuse(*_: Any, **__: Any) -> ImportReport:
+        raise StoreFull("the disk is full")
+
+    monkeypatch.setattr(imports, "import_file", refuse)
+    Store(tmp_path / "chat.db").close()
+    told = run("--db", "chat.db", "import", tmp_path)
+    assert told.status == 2
+    assert "3 files: 0 read, 3 refused" in told.out
+    assert told.err.count("the disk is full") == 1
+    assert "0.jsonl: the disk is full (2 more files like this)" in told.err
+
+
 def test_a_line_that_is_being_written_is_not_told_as_broken(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
