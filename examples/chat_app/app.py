@@ -33,8 +33,8 @@ from store.exporting import session_lines
 
 MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
 DATABASE = os.environ.get("CONVOSTORE_DB", "chat.db")
-METRICS_HOST, _, _port = os.environ.get("METRICS", ":0").rpartition(":")
-METRICS_PORT = int(_port)
+METRICS_HOST, _, _port = os.environ.get("METRICS", "").rpartition(":")
+METRICS_PORT = int(_port or 0)
 FOLDER = Path(__file__).parent
 RATING = "rating"
 ANEW, POLICY = (Policy.named("agent", show_drafts=shown) for shown in (False, True))
@@ -51,7 +51,7 @@ async def open_store(app: FastAPI) -> AsyncIterator[None]:
         app.state.asking = defaultdict(asyncio.Lock)
         for port in range(METRICS_PORT, METRICS_PORT + 20 * bool(METRICS_PORT)):
             with suppress(OSError):  # each worker takes the first one that is free
-                await asyncio.start_server(send_metrics, METRICS_HOST, port)
+                await asyncio.start_server(send_metrics, METRICS_HOST or "127.0.0.1", port)
                 break
         yield
         await asyncio.gather(*map(cancel_answer, [*app.state.answers]))

@@ -64,13 +64,14 @@ def test_the_image_is_not_of_root() -> None:
 
 
 def test_the_image_has_what_it_needs() -> None:
-    """All that the build reads of a checkout is sent to it, and nothing else."""
+    """All that the build reads of a checkout is sent to it, and nothing else: no dump, no key."""
     sent = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split("\n")
     kept = {line[1:] for line in sent if line.startswith("!")}
     assert "*" in sent
     (run,) = [rest for name, rest in instructions() if name == "RUN"]
     assert "rm -r store migrations prompts" in run  # what is imported is what is installed
     assert all((ROOT / name).exists() for name in kept)
+    assert sent.index("examples/deploy") > sent.index("!examples")
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     (packed,) = re.findall(r"^only-include = (\[.*\])$", project, re.MULTILINE)[:1]
     assert {*json.loads(packed), "examples", "pyproject.toml", "README.md", "LICENSE"} <= kept
