@@ -21,9 +21,9 @@ from ..database import (
     read_version,
 )
 from ..errors import StoreError
-from ..history import drafts
+from ..history import draft_leases
 from ..records import Health
-from ..search import index
+from ..search import index_state
 
 LEAST_ROOM = 64 * 1024 * 1024
 """Free bytes of the disk below which a store is not well: a log may grow as large."""
@@ -70,8 +70,8 @@ def _check_state(database: Database, connection: Connection) -> Health:
         free_bytes=room,
         log_bytes=log.stat().st_size if log and log.exists() else 0,
         waiting=bool(path) and has_waiting_writers(str(path)),
-        behind=index.is_search_on(connection) and index.is_index_behind(connection),
-        oldest_draft=min((x.at for x in drafts.list_drafts(connection) if x.live), default=None),
+        behind=index_state.is_search_on(connection) and index_state.is_index_behind(connection),
+        oldest_draft=draft_leases.find_quietest_draft(connection),
         last_backup=NEWEST_BACKUP.value(connection),
         problems=tuple(problems),
     )

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    func,
     literal_column,
     null,
     select,
@@ -26,6 +27,7 @@ from ..database import (
     LEASE_SECONDS,
     DatabaseClock,
     Statement,
+    draft_pieces,
     drafts,
     is_beating,
 )
@@ -58,6 +60,18 @@ WRITTEN_DRAFTS = Statement(
     ),
     row=DraftLease,
 )
+_newest_text = (
+    select(func.max(draft_pieces.c.at))
+    .where(draft_pieces.c.tree_id == drafts.c.tree_id, draft_pieces.c.draft == drafts.c.draft)
+    .scalar_subquery()
+)
+WRITTEN_MOMENTS = Statement(
+    select(
+        *(drafts.c.draft, drafts.c.writer, LEASE_LEFT),
+        func.coalesce(_newest_text, drafts.c.at).label("at"),
+    ).where(drafts.c.writer.is_not(null()))
+)
+"""The drafts of all sessions that somebody writes, each with the moment of its last text."""
 RENEW_LEASE = Statement(
     update(drafts).where(match_draft(drafts)).values(live_until=DatabaseClock() + _LEASE_MS)
 )
@@ -71,6 +85,13 @@ def is_lease_valid(connection: Connection, lease: DraftLease) -> bool:
     if lease.writer is None:
         return False
     return is_beating(connection, lease.draft) if lease.left is None else lease.left > 0
+
+
+def find_quietest_draft(connection: Connection) -> int | None:
+    """Return when the live draft that was quiet for longest got its last text (ms)."""
+    written = WRITTEN_MOMENTS.rows(connection)
+    moments = (at for *lease, at in written if is_lease_valid(connection, DraftLease(*lease)))
+    return min(moments, default=None)
 
 
 def refuse_live_drafts(connection: Connection, pointer: Pointer) -> None:

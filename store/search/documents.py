@@ -15,14 +15,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-from ..database import Row, Statement
 from ..history import NO_LIMIT, restore_calls
 from ..messages import (
     Columns,
@@ -34,7 +32,7 @@ from ..messages import (
     list_called_functions,
 )
 from ..summaries import PROGRAM_BEGINNINGS, SYSTEM_ROLES, is_by_program
-from .scope import Origin, TreeList
+from .scope import Origin, TreeList, cache_statement
 
 TEXT_BATCH = 64
 """Documents whose texts are read at once."""
@@ -193,12 +191,6 @@ INDEX_SQL = {"sqlite": _FILE_INDEX, "postgresql": _SERVER_INDEX}
 def get_index_sql(connection: Connection) -> IndexSql:
     """Return the SQL of the index for the database of a connection."""
     return INDEX_SQL[connection.dialect.name]
-
-
-@cache
-def cache_statement(sql: str) -> Statement[Row]:
-    """Return a text as a statement, compiled once."""
-    return Statement(text(sql.replace("::", r"\:\:")))
 
 
 def plan_by_values(connection: Connection) -> None:

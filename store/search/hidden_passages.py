@@ -30,7 +30,7 @@ from ..tools import find_kind_name
 from ..view import build, describe_target, rules
 from .documents import MessageKey, list_trees, load_documents_messages
 from .hits import Search
-from .index import is_index_behind, is_search_on
+from .index_state import is_index_behind, is_search_on
 from .query import MOST_HITS, build_query
 from .scope import Scope
 from .terms import Term, cut_excerpt, has_term, parse_terms

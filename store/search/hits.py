@@ -46,7 +46,6 @@ from .documents import (
     RECORD_CONDITION,
     TEXT_BATCH,
     Document,
-    cache_statement,
     get_index_sql,
     list_message_columns,
     list_summary_columns,
@@ -57,11 +56,8 @@ from .documents import (
 )
 from .index import (
     SEARCH_IS_OFF,
-    build_unindexed_sql,
     has_index,
     index_all,
-    is_index_behind,
-    is_search_on,
     try_index_step,
 )
 from .index_queries import (
@@ -77,6 +73,7 @@ from .index_queries import (
     select_by_words,
 )
 from .index_ranges import is_wide_scope
+from .index_state import build_unindexed_sql, is_index_behind, is_search_on
 from .query import (
     TITLE,
     Match,
@@ -86,7 +83,7 @@ from .query import (
     score_text,
 )
 from .rarity import find_rarest
-from .scope import Holder, Scope, SearchedTrees
+from .scope import Holder, Scope, SearchedTrees, cache_statement
 from .session_hits import SessionSearch
 from .terms import get_first_word, has_term, make_snippet
 

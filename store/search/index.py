@@ -19,7 +19,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, text
+from sqlalchemy import Connection, bindparam, delete, insert, text
 
 from ..database import Insertion, Statement, Transactions, search_rows, settings
 from ..errors import ReadOnly, StoreError, check_progress
@@ -31,12 +31,19 @@ from ..messages import (
 )
 from ..records import Index, ProgressCallback
 from .documents import (
-    cache_statement,
     get_index_sql,
     load_documents_messages,
     load_summary_texts,
 )
-from .scope import Scope
+from .index_state import (
+    ENTRIES_COMPLETE,
+    ENTRIES_SETTING,
+    GET_SETTING,
+    build_unindexed_sql,
+    is_index_behind,
+    is_search_on,
+)
+from .scope import cache_statement
 
 STEP_MESSAGES = 256
 """Messages that a search indexes at most, before it looks for anything."""
@@ -48,9 +55,6 @@ STEP_SUMMARIES = 16
 """Summaries that it indexes at most."""
 MERGED_SHARE = 8
 """An index is merged when one in so many of its entries is new."""
-ENTRIES_SETTING = "search_entries"
-"""The setting of a server that tells how far older messages have got their entries."""
-ENTRIES_COMPLETE = "complete"
 BEFORE_MESSAGES = -1, -1, -1
 """A key before those of all messages."""
 SEARCH_IS_OFF = "searching is switched off in this store; `convostore index --on` switches it on"
@@ -58,9 +62,7 @@ SEARCH_IS_OFF = "searching is switched off in this store; `convostore index --on
 INSERT_ENTRY_PLACES = Insertion(search_rows, "tree_id", "branch", "seq", "summary", "number")
 INSERT_WORDS = "INSERT INTO search_words (rowid, text) VALUES (:number, :text)"
 INSERT_NAMES = "INSERT INTO search_parts (rowid, names) VALUES (:number, :text)"
-_is_search_setting = settings.c.name == bindparam("setting")
-GET_SETTING = Statement(select(settings.c.value).where(_is_search_setting))
-DELETE_SETTING = Statement(delete(settings).where(_is_search_setting))
+DELETE_SETTING = Statement(delete(settings).where(settings.c.name == bindparam("setting")))
 INSERT_SETTING = Statement(insert(settings).values(name=bindparam("of"), value=bindparam("to")))
 SET_SETTING = Statement(
     text(
@@ -76,10 +78,6 @@ COUNT_DOCUMENTS = Statement(
 HAS_STALE_ENTRIES = (
     "SELECT (SELECT COUNT(*) FROM search_words_docsize) > (SELECT COUNT(*) FROM search_rows)"
 )
-
-_message_entry = "r.tree_id = m.tree_id AND r.branch = m.branch AND r.seq = m.seq AND r.summary = 0"
-_summary_entry = "r.tree_id = s.tree_id AND r.summary = s.summary"
-
 
 OWNS_INDEX: dict[str, Statement[Any]] = {
     "postgresql": Statement(
@@ -107,87 +105,9 @@ class IndexEntry(NamedTuple):
     text: str
 
 
-class UnindexedSql(NamedTuple):
-    """The tables and conditions of messages ``m`` and summaries ``s`` without an entry.
-
-    ``order`` is the column of the order of storing. Steps of the index take messages in the order
-    of ``step_order``, those ``after`` the key that earlier steps have reached.
-    """
-
-    messages: str
-    messages_where: str
-    order: str
-    after: str
-    step_order: str
-    summaries: str
-    summaries_where: str
-
-
-_FILE_UNINDEXED = UnindexedSql(
-    "messages m",
-    f"""+m.rowid > COALESCE((SELECT m.rowid FROM search_rows r JOIN messages m ON {_message_entry}
-    WHERE r.number > 0 ORDER BY r.number DESC LIMIT 1), -1)""",
-    "rowid",
-    "true",
-    "m.rowid",
-    "summaries s",
-    f"""s.rowid > COALESCE((SELECT s.rowid FROM search_rows r JOIN summaries s ON {_summary_entry}
-    WHERE r.number < 0 ORDER BY r.number LIMIT 1), -1)""",
-)
-_SERVER_UNINDEXED = UnindexedSql(
-    "messages m",
-    f"NOT EXISTS (SELECT 1 FROM search_rows r WHERE {_message_entry})",
-    "stored_at",
-    "(m.tree_id, m.branch, m.seq) > (CAST(:tree_id AS bigint), CAST(:branch AS bigint),"
-    " CAST(:seq AS bigint))",
-    "m.tree_id, m.branch, m.seq",
-    f"summaries s LEFT JOIN search_rows r ON {_summary_entry}"
-    " AND r.branch = s.branch AND r.seq = s.last",
-    "r.tree_id IS NULL",
-)
-UNINDEXED_SQL = {"sqlite": _FILE_UNINDEXED, "postgresql": _SERVER_UNINDEXED}
-WHOLE_STORE = Scope()
-
-
-def build_unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> UnindexedSql:
-    """Return the SQL of the messages and summaries of a scope that have no entry.
-
-    On a file all new messages have the highest places of their table; the sign before a place makes
-    SQLite find the messages of few trees by their trees.
-    """
-    sql = UNINDEXED_SQL[connection.dialect.name]
-    where = sql.messages_where if scope.parameters else sql.messages_where.removeprefix("+")
-    return sql._replace(
-        messages_where=f"{where}{scope.tree_condition('m')}",
-        summaries_where=f"{sql.summaries_where}{scope.tree_condition('s')}",
-    )
-
-
-def is_search_on(connection: Connection) -> bool:
-    """Tell whether searching is switched on."""
-    value = GET_SETTING.value(connection, setting=search_entries.SEARCH_SETTING)
-    return bool(value != search_entries.SEARCH_OFF_VALUE)
-
-
 def has_index(connection: Connection) -> bool:
     """Tell whether the database has the tables or indexes of the index."""
     return cache_statement(get_index_sql(connection).exists).row(connection) is not None
-
-
-def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
-    """Tell whether a scope has messages or summaries that have no entry."""
-    is_file = connection.dialect.name == "sqlite"
-    if not is_file and GET_SETTING.value(connection, setting=ENTRIES_SETTING) == ENTRIES_COMPLETE:
-        return False
-    # On a file a quick check finds out whether any document has no entry.
-    if is_file and scope.parameters and not is_index_behind(connection):
-        return False
-    new = build_unindexed_sql(connection, scope)
-    queries = (
-        f"SELECT 1 FROM {new.messages} WHERE {new.messages_where} LIMIT 1",
-        f"SELECT 1 FROM {new.summaries} WHERE {new.summaries_where} LIMIT 1",
-    )
-    return any(cache_statement(each).row(connection, **scope.parameters) for each in queries)
 
 
 def index_step(connection: Connection) -> bool:

@@ -32,7 +32,6 @@ from .documents import (
     MESSAGE_CONDITION,
     RECORD_CONDITION,
     Document,
-    cache_statement,
     get_index_sql,
     list_message_columns,
     list_summary_columns,
@@ -47,7 +46,7 @@ from .index_ranges import (
     has_few_documents,
 )
 from .query import MOST_PLACED, Query
-from .scope import Scope
+from .scope import Scope, cache_statement
 from .terms import Term
 
 

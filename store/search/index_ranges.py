@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..history import NO_LIMIT
-from .documents import cache_statement, get_index_sql
-from .scope import Scope, TreeList
+from .documents import get_index_sql
+from .scope import Scope, TreeList, cache_statement
 
 NumberRange = tuple[int, int]
 """The first and the last number of some documents."""

@@ -24,8 +24,8 @@ from ..messages import extract_name_lines, fold_text
 from ..records import Hit
 from ..text import is_text
 from ..tools import parse_question_words
-from .documents import Document, cache_statement
-from .scope import Holder, Origin, Scope, SearchedTrees
+from .documents import Document
+from .scope import Holder, Origin, Scope, SearchedTrees, cache_statement
 from .terms import Term, count_term, has_terms, make_snippet, parse_terms
 
 HIT_ORDERS = ("best", "newest", "rarest")

@@ -13,14 +13,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 
-from ..database import Statement, branches, select_positions, sessions
+from ..database import Row, Statement, branches, select_positions, sessions
 from ..history import NO_LIMIT
+
+
+@cache
+def cache_statement(sql: str) -> Statement[Row]:
+    """Return a text as a statement, compiled once."""
+    return Statement(text(sql.replace("::", r"\:\:")))
 
 
 class TreeList(NamedTuple):

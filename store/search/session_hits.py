@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 
 from ..history import sessions
 from ..records import Hit, SessionHit
-from .documents import TEXT_BATCH, Document, cache_statement, list_trees
+from .documents import TEXT_BATCH, Document, list_trees
 from .query import MOST_PLACED, TITLE, Match, Query
-from .scope import Holder, SearchedTrees
+from .scope import Holder, SearchedTrees, cache_statement
 from .terms import Term
 
 MOST_SPREAD = 5_000

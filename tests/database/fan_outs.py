@@ -38,6 +38,7 @@ FANS_OUT = {
         "lists the sessions of all trees",
     ),
     "inspection.line_checks.MESSAGE_PLACES": "finds the trees by a message's id",
+    "history.draft_leases.WRITTEN_MOMENTS": "asks for the drafts of all trees",
     "history.drafts.ALL_DRAFTS": "lists the drafts of all trees",
     "history.drafts.OWNER_DRAFTS": "lists the drafts of all trees",
     "history.erasure.ERASURES": "lists the erasures of all trees",

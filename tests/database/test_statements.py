@@ -291,6 +291,7 @@ SCANNED = {
     "history.retention.ALL_BYTES.2": "measures the whole store",
     "history.retention.ALL_BYTES.3": "measures the whole store",
     "history.retention.COMPACTED_SESSIONS": "compactions under way are few, and have an index",
+    "history.draft_leases.WRITTEN_MOMENTS": "drafts under way are few",
     "history.drafts.ALL_DRAFTS": "reads all that there is",
     "history.erasure.ERASURES": "reads all that there is",
     "history.erasure.MARK_ERASURES_PURGED": "erasures are few, and a purge rewrites the whole file",

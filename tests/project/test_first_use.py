@@ -25,6 +25,7 @@ MOST_TO_IMPORT = 65
 """Modules of ours that importing the class takes, of three hundred."""
 MOST_TO_READ = 96
 MOST_TO_APPEND = 111
+MOST_TO_PROBE = 8
 
 
 @pytest.fixture
@@ -94,6 +95,14 @@ def test_who_appends_waits_for_no_policy(path: Path) -> None:
     )
     assert SLOW & modules == {"sqlalchemy"}
     assert ours(modules) <= MOST_TO_APPEND
+
+
+def test_who_asks_for_the_health_waits_for_little(path: Path) -> None:
+    """A probe in a new process reads no message, and loads nothing that does."""
+    opening = "from store import Store\nwith Store(sys.argv[1]) as s: "
+    asked = imported(f"{opening}assert s.health()", path)
+    assert ours(asked) <= ours(imported(f"{opening}pass", path)) + MOST_TO_PROBE
+    assert "store.messages.wire_fields" not in asked
 
 
 @pytest.mark.slow

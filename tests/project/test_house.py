@@ -101,7 +101,7 @@ INSIDE = {
     ),
     "records": "exposition metrics messages compactions maintenance sessions search_results views requests",
     "search": (
-        "terms scope documents query index rarity index_ranges index_queries session_hits hits "
+        "terms scope index_state documents query index rarity index_ranges index_queries session_hits hits "
         "hidden_passages"
     ),
     "simulation": "prices context_recall replay",

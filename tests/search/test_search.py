@@ -19,7 +19,7 @@ from store.database.statements import Statement
 from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.messages import WORD_PATTERN, join_message_texts, split_cjk
 from store.records import Hits
-from store.search import documents, hits, index
+from store.search import documents, hits, index, scope
 from store.search import hits as searching
 from store.search.terms import parse_terms
 
@@ -267,7 +267,7 @@ def test_an_index_with_many_new_entries_is_merged(
         store.append("s", [said(f"every w.{number:04}") for number in range(last - new, last)])
         store.index()
         with store.database.reading() as connection:
-            counted = documents.cache_statement(documents.get_index_sql(connection).parts)
+            counted = scope.cache_statement(documents.get_index_sql(connection).parts)
             assert counted.value(connection) == parts
         assert len(store.search("every", limit=200)) == last
         assert found(store.search(f"w.{last - 1:04}")) == [("s", last)]
@@ -382,7 +382,7 @@ def test_a_purge_leaves_no_word(path: Path) -> None:
 def test_a_store_that_nobody_searches_has_no_index(path: Path) -> None:
     """Its tables are made by the first search, and known to the check of the schema."""
     made = Statement(
-        index.cache_statement("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'")._construct
+        scope.cache_statement("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'")._construct
     )
     with Store(path) as store:
         with store.database.reading() as connection:

@@ -162,6 +162,22 @@ WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id COLLATE "C"
   AND drafts.writer IS NOT NULL
 
+-- history.draft_leases.WRITTEN_MOMENTS
+SELECT drafts.draft,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left",
+  coalesce(
+    (
+      SELECT max(draft_pieces.at) AS max_1
+      FROM draft_pieces
+      WHERE draft_pieces.tree_id = drafts.tree_id
+        AND draft_pieces.draft = drafts.draft
+    ),
+    drafts.at
+  ) AS at
+FROM drafts
+WHERE drafts.writer IS NOT NULL
+
 -- history.drafts.ALL_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,

@@ -73,14 +73,14 @@ ORDER BY newest.created_at DESC,
 DELETE FROM settings
 WHERE settings.name = :setting COLLATE "C"
 
--- search.index.GET_SETTING
-SELECT settings.value
-FROM settings
-WHERE settings.name = :setting COLLATE "C"
-
 -- search.index.INSERT_SETTING
 INSERT INTO settings (name, value)
 VALUES (:of COLLATE "C", :to)
+
+-- search.index_state.GET_SETTING
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting COLLATE "C"
 
 -- search.query.HAS_ROLE
 SELECT message_facts.role

@@ -65,11 +65,6 @@ DELETE FROM search_rows
 DELETE FROM settings
 WHERE settings.name = :setting
 
--- search.index.GET_SETTING
-SELECT settings.value
-FROM settings
-WHERE settings.name = :setting
-
 -- search.index.INSERT_ENTRY_PLACES
 INSERT INTO search_rows (tree_id, branch, seq, summary, number)
 VALUES (:tree_id, :branch, :seq, :summary, :number)
@@ -82,6 +77,11 @@ VALUES (:of, :to)
 INSERT INTO settings (name, value)
 VALUES (:of, :to) ON CONFLICT (name) DO UPDATE
 SET value = excluded.value
+
+-- search.index_state.GET_SETTING
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting
 
 -- search.query.HAS_ROLE
 SELECT message_facts.role
