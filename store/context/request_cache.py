@@ -54,7 +54,7 @@ class Requests:
                 self._last.popitem(last=False)
         return context._replace(before=before)
 
-    def forget(self, _: int) -> None:
+    def forget(self, _: object) -> None:
         """Drop the texts of all trees; hashes are enough to compare the next request."""
         with self._lock:
             self._keep_hashes()

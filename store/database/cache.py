@@ -5,7 +5,7 @@ writes adds nothing, since it may be rolled back.
 
 Words that were erased or redacted must also leave memory, at once and not only at the next request
 for them. So each cached value of a tree has the tree first in its key, and when rows of the tree
-were taken out, `invalidate_tree` drops all its values, in every open store of the process. Another
+were taken out, `invalidate_trees` drops all its values, in every open store of the process. Another
 thread may still read the earlier state, and would cache it again a moment later: so a reader notes
 the number of invalidations at its start, and its values are not cached if that number has grown
 meanwhile.
@@ -14,7 +14,7 @@ meanwhile.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from itertools import chain, count
 from sys import getsizeof
 from threading import Lock
@@ -53,8 +53,8 @@ class _InvalidationCount:
 class TreeValueCache(Protocol):
     """A cache that holds values of trees."""
 
-    def forget(self, tree_id: int) -> None:
-        """Keep nothing of a tree any more."""
+    def forget(self, trees: Collection[int]) -> None:
+        """Keep nothing of some trees any more."""
 
 
 invalidation_count = _InvalidationCount()
@@ -103,10 +103,10 @@ class SessionTrees:
                     del self._trees[next(iter(self._trees))]
                 self._trees[session_id] = tree_id
 
-    def forget(self, tree_id: int) -> None:
-        """Keep nothing of a tree any more."""
+    def forget(self, trees: Collection[int]) -> None:
+        """Keep nothing of some trees any more."""
         with self._lock:
-            for session_id in [each for each, tree in self._trees.items() if tree == tree_id]:
+            for session_id in [each for each, tree in self._trees.items() if tree in trees]:
                 del self._trees[session_id]
 
 
@@ -157,10 +157,10 @@ class Cache:
             while self._bytes > self.limit:
                 self._take_out(next(iter(self._values)))
 
-    def forget(self, tree_id: int) -> None:
-        """Keep nothing of a tree any more."""
+    def forget(self, trees: Collection[int]) -> None:
+        """Keep nothing of some trees any more."""
         with self._lock:
-            for key in [each for each in self._values if each[0] == tree_id]:
+            for key in [each for each in self._values if each[0] in trees]:
                 self._take_out(key)
 
     def figures(self) -> tuple[int, int, int, int]:
@@ -173,12 +173,12 @@ class Cache:
         self._bytes -= size
 
 
-def invalidate_tree(tree_id: int) -> None:
-    """Drop all values of a tree from all caches of this process."""
+def invalidate_trees(trees: Collection[int]) -> None:
+    """Drop all values of some trees from all caches of this process."""
     invalidation_count.again()
     for reference in _tree_caches.valuerefs():  # made in one step: meanwhile others open stores
         if keeper := reference():
-            keeper.forget(tree_id)
+            keeper.forget(trees)
     clear_caches()
 
 

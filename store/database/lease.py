@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 
 from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
-from .cache import Cache, SessionTrees, invalidate_tree, invalidation_count
+from .cache import Cache, SessionTrees, invalidate_trees, invalidation_count
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .operation_counters import CounterKey
@@ -226,8 +226,9 @@ class Lease:
                 self.is_committing = False  # a statement failed before, the commit was skipped
             raise
         finally:
-            while self.taken_out:
-                invalidate_tree(self.taken_out.pop())
+            if self.taken_out:
+                invalidate_trees(self.taken_out)
+                self.taken_out.clear()
         self.is_committing = False
         self.heard.clear()
         while self.counted:

@@ -75,7 +75,7 @@ SLICE_SECONDS = 0.005
 """Seconds of erasing in the first slice of a session; its commit takes about as long."""
 GROUP_SECONDS = 0.03
 """Seconds of erasing in the first transaction of a group of sessions, and the most in any."""
-STEP_POSITIONS = 8
+STEP_POSITIONS = 16
 """Positions that are erased between two looks at the clock."""
 OPENING_SECONDS = 0.25
 """Seconds that an opening spends on the unfinished erasures of others."""
@@ -115,8 +115,9 @@ class ErasurePart(NamedTuple):
 
     @property
     def next_end(self) -> int:
-        """Where the branch ends after the next step."""
-        return max(self.kept, (self.last or 0) - STEP_POSITIONS)
+        """Where the branch ends after the next step; after the last one nothing needless stays."""
+        end = (self.last or 0) - STEP_POSITIONS
+        return end if end > self.kept else self.kept if self.is_needed else NO_POSITION
 
 
 _child_branches = branches.alias("child")
@@ -449,7 +450,7 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
     When none is left, close it.
     """
     of = {"tree_id": tree_id, "branch": part.branch}
-    if part.has_more:
+    if part.has_more or not part.is_needed:
         _erase_rows_beyond(connection, of, part.next_end)
     if part.next_end > part.kept:
         return
@@ -460,7 +461,6 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
         # rows, since the erasure of these was not finished.
         through = part.erasure
         if not part.is_needed:
-            _erase_rows_beyond(connection, of, NO_POSITION)
             for statement in DELETE_BRANCH:
                 statement.run(connection, **of)
             through = NO_LIMIT

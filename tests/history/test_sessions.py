@@ -211,7 +211,7 @@ def test_the_trees_of_few_sessions_are_kept(url: str) -> None:
         for number in range(5_000):
             trees.put(str(number), number + 1, None)
         assert (trees.get("903"), trees.get("904")) == (None, 905)
-        trees.forget(905)
+        trees.forget([905])
         assert trees.get("904") is None
         without.create_session("s")
         assert without.session("s").id == "s"

@@ -423,7 +423,7 @@ SELECT erase_message_attachments(:tree_id, :branch, :kept) AS erased
 SELECT erase_messages(:tree_id, :branch, :kept) AS erased
 
 -- history.erasure_batches.DELETE_SUMMARIES
-SELECT erase_summaries(:tree_id, :branch, 8) AS erase_summaries_1
+SELECT erase_summaries(:tree_id, :branch, 16) AS erase_summaries_1
 
 -- history.erasure_batches.OPEN_PART
 SELECT erasures.erasure,

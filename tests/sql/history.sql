@@ -917,7 +917,7 @@ WHERE summaries.tree_id = :tree_id
         )
       )
     ORDER BY summaries.summary DESC
-    LIMIT 8 OFFSET :param_1
+    LIMIT 16 OFFSET :param_1
   )
 
 -- history.erasure_batches.DELETE_SUMMARY_SEARCH_ROWS

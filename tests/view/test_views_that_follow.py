@@ -39,7 +39,7 @@ from world import READY, STEPS, World, alike, play
 
 from store import Policy, Store, StoreError
 from store.database import Cache
-from store.database.cache import invalidate_tree
+from store.database.cache import invalidate_trees
 from store.errors import InvalidValue
 from store.history import erasure
 from store.tools import path_normalization, text_names
@@ -420,7 +420,7 @@ def test_stores_are_opened_while_words_are_taken_out() -> None:
     opening.start()
     try:
         for number in range(2_000):
-            invalidate_tree(number)
+            invalidate_trees([number])
     finally:
         sys.setswitchinterval(interval)
         done.set()

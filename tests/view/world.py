@@ -71,11 +71,11 @@ class World:
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
         """As if in another process: nobody here is told what is to be forgotten."""
-        forget, lease.invalidate_tree = lease.invalidate_tree, lambda _: None
+        forget, lease.invalidate_trees = lease.invalidate_trees, lambda _: None
         try:
             yield
         finally:
-            lease.invalidate_tree = forget
+            lease.invalidate_trees = forget
 
     # what may happen, each by its name
 
