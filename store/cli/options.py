@@ -326,7 +326,8 @@ SHORTEST_ENDING = 3
 def shorten_id(store: Store, session_id: str) -> str:
     """Return the shortest beginning of an id that no other session has.
 
-    Of ids that begin alike, as those of subagents do, it returns the beginning and the end.
+    Of ids that begin alike, as those of subagents do, it returns the beginning and the end if that
+    is shorter.
     """
     for length in range(SHORT_ID_LENGTH, min(LONGEST_BEGINNING + 1, len(session_id))):
         beginning = session_id[:length]
@@ -335,10 +336,13 @@ def shorten_id(store: Store, session_id: str) -> str:
             return beginning
     beginning = session_id[:SHORT_ID_LENGTH]
     others = {each.id for each in list_sessions_by_prefix(store, beginning)} - {session_id}
+    beginnings = (session_id[:length] for length in range(LONGEST_BEGINNING, len(session_id)))
+    unique = (each for each in beginnings if not any(other.startswith(each) for other in others))
+    short = next(unique, session_id)
     for length in range(SHORTEST_ENDING, len(session_id) - SHORT_ID_LENGTH):
         if not any(each.endswith(session_id[-length:]) for each in others):
-            return f"{beginning}{CUT_MARK}{session_id[-length:]}"
-    return session_id
+            return min(short, f"{beginning}{CUT_MARK}{session_id[-length:]}", key=len)
+    return short
 
 
 def _join_first_ids(sessions: list[Session]) -> str:

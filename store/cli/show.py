@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .. import Store
 
 SESSION_COLUMNS = (
-    Column("session"),
+    Column("session", wide=True),
     Column("title", clip="end"),
     Column("project", spare=1),
     Column("program", spare=2),

@@ -125,6 +125,18 @@ def test_a_table_is_as_wide_as_the_terminal(
     assert json.loads(run("stats", f"{IDS[1][:8]}…", "--json").out)["session"] == IDS[1]
 
 
+def test_long_ids_that_cannot_be_cut_are_folded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beginnings and ends alike leave no short id; the other columns stay on the line."""
+    filled(tmp_path / "convostore.db", [f"{'a' * 40}{n}{'x' * 40}" for n in (1, 2)])
+    monkeypatch.setenv("COLUMNS", "80")
+    head, rule, *rows = run("sessions").out.splitlines()
+    assert max(map(len, (head, rule, *rows))) <= 80
+    assert {"session", "title", "age", "msgs"} <= {*head.split()}
+    assert sum(" now " in row for row in rows) == 2
+
+
 def test_a_cut_id_is_as_long_as_it_must_be(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
