@@ -499,14 +499,18 @@ class Database:
             with self._alone() as lease:
                 empty_log(lease.driver)
 
-    def fold_log(self, patience: float | None = None) -> None:
+    def fold_log(self, patience: float | None = None) -> float:
         """Fold a file's write-ahead log in, as far as no connection reads an older state.
 
-        Others wait only while it is at work, not for readers. Raises StoreBusy.
+        Others wait only while it is at work, not for readers. Returns for how many seconds they
+        did. Raises StoreBusy.
         """
-        if self.path:
-            with self._alone(patience) as lease:
-                lease.driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if self.path is None:
+            return 0.0
+        with self._alone(patience) as lease:
+            begun = time.monotonic()
+            lease.driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            return time.monotonic() - begun
 
     def purge(
         self,

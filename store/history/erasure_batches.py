@@ -73,7 +73,7 @@ from .write_pace import WritePace
 
 SLICE_SECONDS = 0.005
 """Seconds of erasing in the first slice of a session; its commit takes about as long."""
-GROUP_SECONDS = 0.03
+GROUP_SECONDS = 0.015
 """Seconds of erasing in the first transaction of a group of sessions, and the most in any."""
 STEP_POSITIONS = 16
 """Positions that are erased between two looks at the clock."""

@@ -4,10 +4,11 @@ A writer waits in line for the write before its own, so the longest write decide
 others take. While others wait, a slice of the work is only so long that it holds the line for
 `HELD_SECONDS`, its commit included. A slice may take longer where it has waited longer, up to half
 of that time, and it takes half as long as its commit at least: else the work would never end beside
-many writers, or on a slow disk. What a slice has changed is folded into the file in a turn of its
-own, or the next writer pays for it with the checkpoint at the end of its commit. After each turn
-the others go first, for as long as the turn took, unless it waited as long for them. If nobody
-waits, the slices grow, and there is no pause.
+many writers, or on a slow disk. What some slices have changed is folded into the file in a turn of
+its own, or a writer pays for it with the checkpoint at the end of its commit, and all who wait for
+that writer. A fold takes two flushes of the disk, whatever it folds, so it is not done after each
+slice. After each turn the others go first, for as long as the turn took, unless it waited as long
+for them. If nobody waits, the slices grow, and there is no pause.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from sqlalchemy import Connection
 from ..database import LOOK_SECONDS, Database, get_lease, has_waiting_writers
 from ..errors import StoreError
 
-HELD_SECONDS = 0.01
+HELD_SECONDS = 0.006
 """Seconds for which a slice may keep others waiting, as far as the disk allows it."""
+FOLD_SECONDS = 0.015
+"""Seconds of slices after which the log is folded in, in a turn that is about as short."""
 GROWTH = 1.5
 """The factor by which slices grow while nobody waits."""
 
@@ -36,7 +39,7 @@ class WritePace:
 
     def __init__(self, database: Database, seconds: float, longest: float) -> None:
         self.seconds, self._longest = seconds, max(seconds, longest)
-        self._database = database
+        self._database, self._unfolded = database, 0.0
 
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Connection]:
@@ -50,6 +53,7 @@ class WritePace:
             yield connection
             waited = get_lease(connection).waited
         held = time.monotonic() - begun - waited
+        self._unfolded += held
         if not self._is_waited_for():
             self.seconds = min(self._longest, GROWTH * self.seconds)
             return
@@ -59,10 +63,10 @@ class WritePace:
         self.seconds = min(self._longest, fitting)
         if waited < held:
             self._let_others_write(held)
-            begun = time.monotonic()
-            with suppress(StoreError):  # the slice is committed; a later commit folds it in
-                self._database.fold_log(patience)
-            self._let_others_write(time.monotonic() - begun)
+        if self._unfolded >= FOLD_SECONDS:
+            self._unfolded = 0.0
+            with suppress(StoreError):  # the slices are committed; a later commit folds them in
+                self._let_others_write(self._database.fold_log(patience))
 
     def _is_waited_for(self) -> bool:
         path = self._database.path

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -30,9 +32,7 @@ def store(url: str) -> Iterator[Store]:
 def test_slices_are_shorter_while_others_wait(
     store: Store, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log is folded in between, before the next writer has to; where nobody waits they grow."""
-    folded = list[float | None]()
-    monkeypatch.setattr(store.database, "fold_log", folded.append)
+    """Where nobody waits they grow."""
     pace = WritePace(store.database, 1, longest=1)
     with Store(url) as other:
         waiting = threading.Thread(target=other.append, args=("s", SAID))
@@ -44,10 +44,36 @@ def test_slices_are_shorter_while_others_wait(
             time.sleep(2 * write_pace.HELD_SECONDS)
         waiting.join()
     shorter = pace.seconds
-    assert (shorter < 1, len(folded)) == (True, 1)
+    assert shorter < 1
     with pace.writing() as connection:
         connection.execute(text("UPDATE sessions SET title = 'alone'"))
-    assert (pace.seconds > shorter, len(folded)) == (True, 1)
+    assert pace.seconds > shorter
+
+
+@pytest.mark.parametrize(("seconds", "folds"), [(0, 4), (0.05, 2), (60, 0)])
+def test_a_log_is_folded_in_after_some_slices(
+    store: Store, monkeypatch: pytest.MonkeyPatch, seconds: float, folds: int
+) -> None:
+    """Before a writer who waits has to, and not after each slice."""
+    ticks, folded = count(step=0.01), list[float | None]()
+
+    def fold(patience: float | None) -> float:
+        folded.append(patience)
+        return 0.0
+
+    monkeypatch.setattr(write_pace, "has_waiting_writers", lambda _: True)
+    monkeypatch.setattr(write_pace, "FOLD_SECONDS", seconds)
+    monkeypatch.setattr(
+        write_pace, "time", SimpleNamespace(monotonic=lambda: next(ticks), sleep=time.sleep)
+    )
+    monkeypatch.setattr(store.database, "fold_log", fold)
+    pace = WritePace(store.database, 1, longest=1)
+    for _ in range(4):
+        with pace.writing() as connection:
+            next(ticks)
+            next(ticks)
+            connection.execute(text("UPDATE sessions SET title = 'busy'"))
+    assert len(folded) == folds
 
 
 def test_a_log_that_is_not_folded_in_ends_no_erasure(
