@@ -1,8 +1,9 @@
 """A connection to a server in pipeline mode: it waits for what is read, and for the commit.
 
-Each message to a server and its answer cost the time of a round trip. So a statement is sent at
-once, and its answer is waited for when its rows are read: BEGIN goes with the first statement,
-writes go one after another, COMMIT goes with the last of them.
+Each message to a server and its answer cost the time of a round trip, and a message alone costs the
+client about as much work as its statement. So statements are collected, and sent together when the
+rows of one are read, or when there are many: BEGIN goes with the first statement, writes go one
+after another, COMMIT goes with the last of them.
 
 After an error the server skips all that follows in the pipeline, COMMIT too. So the error of a
 write appears later, when the next rows are read or at the commit, and is that of the first
@@ -17,9 +18,10 @@ a query that was sent ahead fails, the next statement of its transaction that is
 the error.
 
 The end of a reader is sent, but not waited for: its answer is read with those of the next
-transaction. Of psycopg this takes one thing that its documentation does not name, the queue of
-results of a pipeline: without a Sync a server would show the connection as active until it is used
-again, and the documented `sync` waits for the answer.
+transaction. Of psycopg this takes two things that its documentation does not name. Without a Sync a
+server would show the connection as active until it is used again, and the documented `sync` waits
+for the answer; so the queue of results is told of a Sync for which nobody waits. And a pipeline
+sends each statement at once; `_collect` is put in the place of the function that does.
 
 SQLAlchemy reads each answer at once, so its own statements run outside of pipeline mode. So do all
 behind a pooler: one that gives each transaction another connection may hang where the next
@@ -29,7 +31,7 @@ transaction is sent before the answer to the end of the last (PgBouncer 1.18 doe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from typing import Any
@@ -79,14 +81,15 @@ class PipelinedDriver:
         self._mode: AbstractContextManager[Any] | None = None
         self._pipeline: Any = None
         from psycopg import RawCursor
+        from psycopg.generators import send
 
-        self._make_cursor = RawCursor
+        self._make_cursor, self._flush = RawCursor, send
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
 
     def execute(self, text: str, values: Any = None, **options: Any) -> Any:
-        """Send a statement, unless it was sent ahead; return the cursor, which waits for rows."""
+        """Run a statement, unless it was sent ahead; return the cursor, which waits for rows."""
         if self._sent:
             for sent, bound, cursor in self._sent:
                 if sent == text and bound == values:
@@ -98,7 +101,7 @@ class PipelinedDriver:
         return self._send(text, values, **options)
 
     def _send(self, text: str, values: Any = None, **options: Any) -> Any:
-        """Send a statement; return its cursor."""
+        """Hand a statement over to be sent; return its cursor."""
         if values is not None:
             text, names = _number_parameters(text)
             values = [values[name] for name in names] if isinstance(values, dict) else values
@@ -135,7 +138,16 @@ class PipelinedDriver:
         if self._mode is None and psycopg.Pipeline.is_supported():
             self._mode = self._driver.pipeline()
             self._pipeline = self._mode.__enter__()
+            self._pipeline._communicate_gen = self._collect
         self.execute(BEGIN_TEXTS[writes], prepare=False)
+
+    def _collect(self) -> Iterator[Any]:
+        """Pass statements on to libpq, which sends them together; a Sync is sent whole."""
+        commands, results = self._pipeline.command_queue, self._pipeline.result_queue
+        while commands:
+            commands.popleft()()
+        if results and results[-1] is None:
+            yield from self._flush(self._driver.pgconn)
 
     def commit(self, heard: Iterable[int] = ()) -> None:
         """Commit the transaction, and tell those who wait for the trees that are ``heard``.
