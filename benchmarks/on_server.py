@@ -161,6 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     url = sqlalchemy.make_url(options.url)
     said = [*workload.conversation(options.messages)]
+    while said[-1].get("tool_calls"):  # a request is made once all calls have their results
+        said.pop()
     is_missed = False
     with ExitStack() as opened:
         store = opened.enter_context(Store(url, durability="normal", cache_bytes=0))

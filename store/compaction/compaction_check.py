@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now, require_moment
 from ..errors import CompactionError, InvalidValue, MaxCompactionReachedError, quote_value
-from ..history import NO_LIMIT, find_last_usage, find_turn_start, lines
+from ..history import NO_LIMIT, find_turn_start, lines
 from ..policy import Policy, check_policy
 from ..records import Check, Compaction
 from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
@@ -108,7 +108,7 @@ def _count_request_tokens(cost: ViewCost, last_usage: int | None) -> int:
     context = cost.context
     position, tokens = context.last, last_usage
     if tokens is None:
-        usage = find_last_usage(context.raw, context.last)
+        usage = context.load_last_request()
         applied = (record for record in context.records if record.outcome == "applied")
         changes = ((record.head, record.created_at) for record in applied)
         if usage is None or (usage.seq, usage.at) <= max(changes, default=(0, -NO_LIMIT)):

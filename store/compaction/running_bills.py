@@ -19,7 +19,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, delete, select
 
 from ..database import Insertion, Statement, running_bills
-from ..history import LastRequest, Pointer, find_last_usage, lines
+from ..history import LastRequest, Pointer, lines
 from ..policy import CachePrices, Policy
 from ..view import ViewContext, estimate_shown_tokens, load_savings
 from .job import CompactionRequest
@@ -208,7 +208,7 @@ def load_bill(context: ViewContext) -> RunningBill | None:
     before = BILL.row(context.connection, **_name_bill(pointer, policy))
     if before is None:
         return None
-    return before.correct(find_last_usage(context.raw, context.last), policy.prompt_cache)
+    return before.correct(context.load_last_request(), policy.prompt_cache)
 
 
 def build_billed_request(

@@ -16,7 +16,6 @@ from ..history import (
     Line,
     Pointer,
     find_last_answer,
-    find_last_usage,
     find_request_turn,
     load_message_time,
 )
@@ -225,7 +224,7 @@ def is_cache_cold(context: ViewContext) -> bool:
     The time of the last request is that of its recorded usage, or else of the newest answer. False
     if there was no request.
     """
-    usage = find_last_usage(context.raw, context.last)
+    usage = context.load_last_request()
     answer = None if usage else find_last_answer(context.raw, context.last)
     requested_at = usage.at if usage else None
     if answer is not None:

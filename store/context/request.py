@@ -30,7 +30,7 @@ from ..clock import Now, require_moment
 from ..database import Statement, get_read_mark, tool_results
 from ..errors import InvalidValue, quote_value
 from ..formats import CHAT, REACT, Format, PlacedMessage, System, WrittenRequest, get_format
-from ..history import Line, RequestTurn, find_request_turn, lines, load_chat_message
+from ..history import Line, RequestTurn, ViewCache, find_request_turn, lines, load_chat_message
 from ..messages import Message
 from ..phrases import Language, render_phrase
 from ..policy import TURNS_POLICY, Policy, check_policy
@@ -41,6 +41,7 @@ from ..view import (
     compose_view,
     is_of_kind,
     load_view_context,
+    load_viewed_pointer,
     prepare_record,
     send_view_queries,
 )
@@ -304,9 +305,10 @@ def gather_parts(
     Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
     """
     get_format(format)
-    pointer, policy = lines.load_pointer(connection, session_id), check_policy(policy)
-    last = lines.resolve_position(pointer, at)
-    send_view_queries(connection, pointer, last)
+    pointer, state = load_viewed_pointer(connection, session_id)
+    policy, last = check_policy(policy), lines.resolve_position(pointer, at)
+    ViewCache(connection, pointer.tree_id).send_changes()  # for the rows of the turn
+    send_view_queries(connection, pointer, last, state)
     turn = find_request_turn(Line(connection, pointer), last, user_input)
     view_context = load_view_context(
         connection,
@@ -315,6 +317,7 @@ def gather_parts(
         last=last,
         now=require_moment(now),
         turn_over=turn.over,
+        state=state,
     )
     gathered = gather_view_parts(view_context, turn, format, record=record)
     project_root = pointer.project_root if root is None else check_root(root)

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
         list_numbered_usages,
         load_placed_usages,
     )
-    from .view_cache import Validity, ViewCache
+    from .view_cache import TreeState, Validity, ViewCache, load_pointer_and_state, load_tree_state
 
 __all__ = [
     "ANSWERED_PLACES",
@@ -127,6 +127,7 @@ __all__ = [
     "RequestTurn",
     "ResultRows",
     "Segment",
+    "TreeState",
     "UsageInput",
     "Validity",
     "ViewCache",
@@ -163,12 +164,14 @@ __all__ = [
     "load_message_time",
     "load_newest_compaction",
     "load_placed_usages",
+    "load_pointer_and_state",
     "load_prices",
     "load_request_texts",
     "load_session_chat_messages",
     "load_session_requests",
     "load_tool_kinds",
     "load_totals",
+    "load_tree_state",
     "lock_trees",
     "match_visible_counts",
     "match_visible_records",
@@ -229,5 +232,5 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         sessions="derive_metadata_keys load_newest_compaction",
         tree_search_entries="write_missing_entries",
         usages="LastRequest UsageInput find_last_usage list_numbered_usages load_placed_usages",
-        view_cache="Validity ViewCache",
+        view_cache="TreeState Validity ViewCache load_pointer_and_state load_tree_state",
     )

@@ -43,7 +43,7 @@ _newest_erasure = select(func.max(erasures.c.erasure)).where(
 CHANGE_COUNTS = Statement(
     select(
         _redaction_count.scalar_subquery().label("redactions"),
-        func.coalesce(_newest_erasure.scalar_subquery(), 0).label("erasures"),
+        func.coalesce(_newest_erasure.scalar_subquery(), literal_column("0")).label("erasures"),
     ),
     row=ChangeCounts,
 )

@@ -269,7 +269,7 @@ _head_facts_join = and_(
     message_facts.c.branch == sessions.c.head_branch,
     message_facts.c.seq == sessions.c.head,
 )
-_POINTER = (
+SELECT_POINTER = (
     select(
         sessions.c.tree_id,
         sessions.c.id,
@@ -291,8 +291,8 @@ _POINTER = (
     .outerjoin(message_facts, _head_facts_join)
     .where(match_session)
 )
-POINTER = Statement(_POINTER.add_columns(literal_column("0").label("is_heard")), row=Pointer)
-_HEARD_POINTER = _POINTER.add_columns(IsHeard(sessions.c.tree_id).label("is_heard"))
+POINTER = Statement(SELECT_POINTER.add_columns(literal_column("0").label("is_heard")), row=Pointer)
+_HEARD_POINTER = SELECT_POINTER.add_columns(IsHeard(sessions.c.tree_id).label("is_heard"))
 LOCKED_POINTER = Statement(_HEARD_POINTER, row=Pointer)
 """For a writer on a server that has locked the session's row."""
 LOCKING_POINTER = Statement(_HEARD_POINTER.with_for_update(of=sessions), row=Pointer)

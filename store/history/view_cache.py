@@ -40,15 +40,70 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, exists, select
 
-from ..database import get_lease, measure_bytes
+from ..database import (
+    BIG_INTEGER,
+    Statement,
+    compaction_records,
+    get_lease,
+    measure_bytes,
+    token_counts,
+    usages,
+)
+from ..errors import SessionNotFound
+from . import lines
 from .erasure_log import CHANGE_COUNTS, ChangeCounts, count_changes
+from .lines import Pointer
 
 ValueName = tuple[Hashable, ...]
 """The name of a value in its tree: its kind, its branch, and its policy."""
 SubjectT = TypeVar("SubjectT", bound=Hashable)
 ComputedT = TypeVar("ComputedT")
+
+
+class TreeState(NamedTuple):
+    """The numbers of a tree's `ChangeCounts`, and which kinds of rows it has at all.
+
+    Most trees have no compactions, usages or counted tokens. So a view asks first what there is,
+    and then for that only: on a server a statement costs as much as the rows of many messages.
+    """
+
+    redactions: int
+    erasures: int
+    has_records: bool
+    has_usages: bool
+    has_counts: bool
+
+
+_state_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
+_STATE_COLUMNS = [
+    *CHANGE_COUNTS.selected,
+    *(
+        exists().where(table.c.tree_id == _state_tree_id).label(f"has_{name}")
+        for name, table in {
+            "records": compaction_records,
+            "usages": usages,
+            "counts": token_counts,
+        }.items()
+    ),
+]
+STATE_OF_TREE = Statement(select(*_STATE_COLUMNS), row=TreeState)
+POINTER_AND_STATE = Statement(lines.SELECT_POINTER.add_columns(*_STATE_COLUMNS))
+
+
+def load_tree_state(connection: Connection, tree_id: int) -> TreeState:
+    """Return what a tree has besides its messages."""
+    return STATE_OF_TREE.one(connection, tree_id=tree_id)
+
+
+def load_pointer_and_state(connection: Connection, session_id: str) -> tuple[Pointer, TreeState]:
+    """Return the pointer of a session, and what its tree has. Raises SessionNotFound."""
+    row = lines.find_session_row(connection, POINTER_AND_STATE, session_id)
+    if row is None:
+        raise SessionNotFound(session_id)
+    end = len(row) - len(TreeState._fields)
+    return Pointer(*row[:end]), TreeState(*row[end:])
 
 
 class Validity(NamedTuple):
@@ -74,11 +129,14 @@ class ViewCache:
     """The cached values of a tree in a connection's store, for one request.
 
     ``is_enabled`` is false if lines are not cached: for a writer, and if the store caches nothing.
-    ``memo`` holds values that one request needs several times.
+    ``memo`` holds values that one request needs several times. The changes of a
+    tree are not counted again where its ``state`` is known.
     """
 
-    def __init__(self, connection: Connection, tree_id: int) -> None:
-        self._connection, self._tree_id = connection, tree_id
+    def __init__(
+        self, connection: Connection, tree_id: int, state: TreeState | None = None
+    ) -> None:
+        self._connection, self._tree_id, self._state = connection, tree_id, state
         lease = get_lease(connection)
         self._cache, self._read_mark = lease.kept, lease.since
         self.is_enabled = lease.kept.limit > 0 and not lease.writes
@@ -87,7 +145,8 @@ class ViewCache:
     @cached_property
     def of_rows(self) -> Validity:
         """The validity of a value that depends on stored rows only."""
-        return Validity(count_changes(self._connection, self._tree_id))
+        state = self._state or count_changes(self._connection, self._tree_id)
+        return Validity(ChangeCounts(state.redactions, state.erasures))
 
     def send_changes(self) -> None:
         """Send a server the query for the changes of the tree ahead."""

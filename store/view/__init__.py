@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         load_savings,
     )
     from .counts import count_view_messages, find_continuations
-    from .early_queries import send_view_queries
+    from .early_queries import load_viewed_pointer, send_view_queries
     from .explanation import Explanation, ExplanationInputs, RequestBasis
     from .log_messages import LogMessage, get_named_language
     from .placeholders import CallAnswer, describe_target
@@ -92,6 +92,7 @@ __all__ = [
     "load_savings",
     "load_verdicts",
     "load_view_context",
+    "load_viewed_pointer",
     "load_visible_set",
     "prepare_record",
     "rules",
@@ -108,7 +109,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         build="ComposedView build_view compose_view prepare_record",
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens load_savings",
         counts="count_view_messages find_continuations",
-        early_queries="send_view_queries",
+        early_queries="load_viewed_pointer send_view_queries",
         explanation="Explanation ExplanationInputs RequestBasis",
         log_messages="LogMessage get_named_language",
         placeholders="CallAnswer describe_target",

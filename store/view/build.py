@@ -46,7 +46,7 @@ from ..phrases import Language
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..records import View
 from .counts import TokenCounts, extend_token_counts, load_token_counts, send_estimates
-from .early_queries import send_view_queries
+from .early_queries import load_viewed_pointer, send_view_queries
 from .explanation import (
     Explanation,
     ExplanationInputs,
@@ -121,11 +121,14 @@ def view(
         raise InvalidValue(
             f"whole messages are no request: give no record=, and format={CHAT.name!r}"
         )
-    pointer = session_branches.find_line_pointer(connection, session_id, branch)
+    pointer, state = load_viewed_pointer(connection, session_id)
+    if branch is not None:
+        pointer = session_branches.find_branch_end(connection, pointer, branch)
     last = lines.resolve_position(pointer, at)
     rules = STANDARD_POLICY if policy is None else check_policy(policy)
-    send_view_queries(connection, pointer, last)
-    context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
+    send_view_queries(connection, pointer, last, state)
+    moment = require_moment(now)
+    context = load_view_context(connection, pointer, rules, last=last, now=moment, state=state)
     made = build_view(context, format, record=record)
     return made._replace(messages=[each.message for each in made.entries]) if whole else made
 

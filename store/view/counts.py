@@ -77,10 +77,6 @@ TOKEN_ESTIMATES = Statement(
 STORED_TOKEN_COUNTS = Statement(
     select(_t.c.seq, _t.c.tokens, _t.c.encoding).where(lines.match_run(_t))
 )
-ANY_COUNT = Statement(
-    select(_t.c.seq).where(_t.c.tree_id == bindparam("tree_id")).limit(literal_column("1"))
-)
-"""Most trees have no counts, and a line may have many runs."""
 OWN_BRANCHES = Statement(
     select(branches.c.branch).where(
         branches.c.tree_id == bindparam("tree_id"), match_visible_counts(branches)
@@ -244,10 +240,10 @@ def _load_counts(context: ViewContext, runs: list[Segment], estimates: Estimates
 
 def _list_counted_runs(context: ViewContext, runs: list[Segment]) -> list[Segment]:
     """Return the runs that may have counts visible to the session; none if the tree has none."""
-    tree = {"tree_id": context.pointer.tree_id}
-    if ANY_COUNT.row(context.connection, **tree) is None:
+    if not context.state.has_counts:
         return []
-    own = {*OWN_BRANCHES.values(context.connection, **tree, owner=context.pointer.owner)}
+    asked = {"tree_id": context.pointer.tree_id, "owner": context.pointer.owner}
+    own = {*OWN_BRANCHES.values(context.connection, **asked)}
     return [run for run in runs if run.branch in own]
 
 

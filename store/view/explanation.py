@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from ..database import pause_gc
 from ..formats import AcceptedNames, PlacedMessage, describe_renames, get_format
-from ..history import find_last_usage
 from ..messages import WIRE_KEY, copy_message
 from ..records import Entry, LeftOut, ViewStats, make_entry
 from ..text import truncate_to_line
@@ -55,7 +54,7 @@ def find_earlier_request(
     It is the last one of `record_usage`, at its position and moment, by the same policy. ``render``
     returns the messages of the view.
     """
-    usage = find_last_usage(context.raw, context.last)
+    usage = context.load_last_request()
     if usage is None:
         return None
     moment = (usage.seq, usage.at)

@@ -43,7 +43,7 @@ from itertools import chain
 from sys import intern
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, and_, bindparam, literal_column, select
+from sqlalchemy import BindParameter, Connection, and_, bindparam, select
 
 from ..database import (
     Row,
@@ -56,16 +56,20 @@ from ..database import (
 )
 from ..errors import VERIFY_HINT, Damaged
 from ..history import (
+    LastRequest,
     Line,
     Pointer,
     Segment,
+    TreeState,
     Validity,
     ViewCache,
     build_line_branches,
     facts,
+    find_last_usage,
     lines,
     load_kinds_json,
     load_totals,
+    load_tree_state,
     match_visible_records,
 )
 from ..messages import Message, decode_as
@@ -245,9 +249,6 @@ RECORDS = Statement(
     .where(_c.c.tree_id == _records_tree)
     .where(_c.c.compaction.in_(select_positions("numbers")))
 )
-ANY_RECORD = Statement(
-    select(_c.c.compaction).where(_c.c.tree_id == _records_tree).limit(literal_column("1"))
-)
 _is_wanted_summary = and_(
     _s.c.tree_id == _records_tree, _s.c.summary.in_(select_positions("numbers"))
 )
@@ -267,7 +268,11 @@ CACHED_RECORDS = ("records",)
 
 
 def load_records(
-    connection: Connection, pointer: Pointer, last: int, cache: ViewCache | None = None
+    connection: Connection,
+    pointer: Pointer,
+    last: int,
+    cache: ViewCache | None = None,
+    state: TreeState | None = None,
 ) -> list[Compaction]:
     """Return the records that count on a line up to a position, oldest first, undos included.
 
@@ -275,7 +280,8 @@ def load_records(
     the ``cache`` of the tree only new records are read; a writer adds none to it.
     """
     tree_id = pointer.tree_id
-    if ANY_RECORD.row(connection, tree_id=tree_id) is None:
+    state = state or load_tree_state(connection, tree_id)
+    if not state.has_records:
         return []
     counting = RECORD_OUTCOMES.rows(connection, **pointer.line, last=last, newest=pointer.newest)
     known: CachedRecords = (cache.load(CACHED_RECORDS) if cache else None) or {}
@@ -490,7 +496,7 @@ class ViewContext(NamedTuple):
     ``records`` are the compactions that count on the line, ``visible`` is the part that they leave.
     ``turn_over``: a new turn begins after ``last``, so the turn of ``last`` is finished. The
     verdicts of the rules, the cost of a view and the view itself all follow from these values.
-    ``cache`` has what an open store keeps of the tree.
+    ``cache`` has what an open store keeps of the tree, ``state`` tells what there is.
     """
 
     connection: Connection
@@ -502,6 +508,7 @@ class ViewContext(NamedTuple):
     now: int
     turn_over: bool
     cache: ViewCache
+    state: TreeState
 
     @property
     def line(self) -> dict[str, int]:
@@ -536,6 +543,10 @@ class ViewContext(NamedTuple):
         if key not in memo:
             memo[key] = load_totals(self.raw, position).tokens
         return int(memo[key])
+
+    def load_last_request(self) -> LastRequest | None:
+        """Return the last usage that the session can see, recorded up to the look's position."""
+        return find_last_usage(self.raw, self.last) if self.state.has_usages else None
 
     def visible_runs(self) -> list[Segment]:
         """Return the visible runs: the pinned positions, then the kept ones."""
@@ -581,14 +592,17 @@ def load_view_context(
     now: int,
     turn_over: bool = False,
     records: Collection[int] | None = None,
+    state: TreeState | None = None,
 ) -> ViewContext:
     """Return a look at a line up to a position, with the visible set that its compactions leave.
 
     ``records`` are the numbers of those that count (None: all that are there by now).
     """
-    cache = ViewCache(connection, pointer.tree_id)
-    known = load_records(connection, pointer, last, cache)
+    state = state or load_tree_state(connection, pointer.tree_id)
+    cache = ViewCache(connection, pointer.tree_id, state)
+    known = load_records(connection, pointer, last, cache, state)
     if records is not None:
         known = [each for each in known if each.id in records]
     visible = build_visible_set(connection, pointer, select_active_records(known))
-    return ViewContext(connection, pointer, policy, known, visible, last, now, turn_over, cache)
+    at = (last, now, turn_over)
+    return ViewContext(connection, pointer, policy, known, visible, *at, cache, state)

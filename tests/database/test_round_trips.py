@@ -34,7 +34,7 @@ MOST_ROUND_TRIPS = {
     "append, 10 with ids": 3,
     "atomically, two appends": 5,
     "context": 4,
-    "context, after a usage": 7,
+    "context, after a usage": 6,
     "create_session": 2,
     "fork": 4,
     "messages": 2,
@@ -43,10 +43,10 @@ MOST_ROUND_TRIPS = {
     "rewind": 3,
     "session": 1,
     "sessions": 1,
-    "view": 2,
+    "view": 1,
     "view, compacted": 3,
-    "view, with news": 4,
-    "view, with a new read": 4,
+    "view, with news": 3,
+    "view, with a new read": 3,
     "delete_session": 12,
 }
 """The most round trips of each call, on a connection that is there; they only become fewer."""

@@ -364,12 +364,13 @@ OF_A_WHOLE_TREE = {
     "history.erasure.ERASABLE_END": "the last position of a branch, which ends the key",
     "history.session_branches.OWN_BRANCH_END": "the last position of a branch, which ends the key",
     "history.erasure_batches.OPEN_PART": "the last position of a branch, which ends the key",
+    "history.view_cache.POINTER_AND_STATE": "ends with the first row",
+    "history.view_cache.STATE_OF_TREE": "ends with the first row",
     "history.facts.DELETE_TREE_PATHS": "another folder makes all paths anew",
     "history.facts.ANSWERING_RESULTS": "another folder makes all paths anew",
     "history.message_lookup.FIND_TREE_PREFIX": "a beginning of ids may be common in other trees",
     "inspection.usage_statistics.LINE_FILES": "counts over a tree",
     "inspection.usage_statistics.LINE_TOOLS": "counts over a tree",
-    "view.counts.ANY_COUNT": "ends with the first row",
 }
 """The statements that search these tables by no position, each with its reason."""
 

@@ -4243,3 +4243,55 @@ GROUP BY usages.model,
   usages.at / 86400000,
   usages.cost IS NULL
 
+-- history.view_cache.POINTER_AND_STATE
+SELECT sessions.tree_id,
+  sessions.id,
+  sessions.head_branch,
+  sessions.head,
+  branches.parent_position,
+  sessions.last_rewind,
+  sessions.project_root,
+  sessions.fold_case,
+  message_facts.turn,
+  message_facts.tokens_through,
+  sessions.revision,
+  sessions.owner,
+  4611686018427387904 AS newest,
+  sessions.updated_second,
+  (
+    SELECT count(*) AS count_1
+    FROM redactions
+    WHERE redactions.tree_id = :tree_id
+  ) AS redactions,
+  coalesce(
+    (
+      SELECT max(erasures.erasure) AS max_1
+      FROM erasures
+      WHERE erasures.tree_id = :tree_id
+    ),
+    0
+  ) AS erasures,
+  EXISTS (
+    SELECT *
+    FROM compaction_records
+    WHERE compaction_records.tree_id = :tree_id
+  ) AS has_records,
+  EXISTS (
+    SELECT *
+    FROM usages
+    WHERE usages.tree_id = :tree_id
+  ) AS has_usages,
+  EXISTS (
+    SELECT *
+    FROM token_counts
+    WHERE token_counts.tree_id = :tree_id
+  ) AS has_counts
+FROM sessions
+JOIN branches ON branches.tree_id = sessions.tree_id
+  AND branches.branch = sessions.head_branch
+LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
+  AND message_facts.branch = sessions.head_branch
+  AND message_facts.seq = sessions.head
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+

@@ -1,9 +1,3 @@
--- view.counts.ANY_COUNT
-SELECT token_counts.seq
-FROM token_counts
-WHERE token_counts.tree_id = :tree_id
-LIMIT 1
-
 -- view.counts.CONTINUED_ANSWERS
 WITH segments AS (
   SELECT b.branch AS branch,
@@ -609,12 +603,6 @@ WHERE summaries.tree_id = :tree_id
     SELECT CAST(numbers.value AS BIGINT) AS value
     FROM json_array_elements_text(CAST(:numbers AS json)) AS numbers
   )
-
--- view.visible_set.ANY_RECORD
-SELECT compaction_records.compaction
-FROM compaction_records
-WHERE compaction_records.tree_id = :tree_id
-LIMIT 1
 
 -- view.visible_set.RECORDS
 SELECT compaction_records.compaction AS id,

@@ -1,9 +1,3 @@
--- view.counts.ANY_COUNT
-SELECT token_counts.seq
-FROM token_counts
-WHERE token_counts.tree_id = :tree_id
-LIMIT 1 OFFSET :param_1
-
 -- view.counts.CONTINUED_ANSWERS
 WITH segments AS (
   WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -637,12 +631,6 @@ WHERE summaries.tree_id = :tree_id
     SELECT CAST(numbers.value AS INTEGER) AS value
     FROM json_each(:numbers) AS numbers
   )
-
--- view.visible_set.ANY_RECORD
-SELECT compaction_records.compaction
-FROM compaction_records
-WHERE compaction_records.tree_id = :tree_id
-LIMIT 1 OFFSET :param_1
 
 -- view.visible_set.RECORDS
 SELECT compaction_records.compaction AS id,
