@@ -182,6 +182,28 @@ line(branch, session_id, last) AS (
     {lookup:held}
 )
 
+-- part: newest
+FROM usages AS newest
+WHERE newest.tree_id = :tree_id AND newest.branch = line.branch AND newest.seq <= line.last
+    AND newest.usage / {places} < sources.before AND newest.input > 0
+ORDER BY newest.seq DESC, newest.usage DESC
+LIMIT 1
+
+-- part: latest
+-- The newest usage alone of each branch, after the branches: a session has thousands of usages.
+CROSS JOIN usages
+WHERE usages.tree_id = :tree_id AND usages.branch = line.branch
+    AND (usages.seq, usages.usage) = (
+        SELECT newest.seq, newest.usage
+        {newest}
+    )
+
+-- server: latest
+JOIN LATERAL (
+    SELECT newest.*
+    {newest}
+) AS usages ON true
+
 -- query: last_usage
 -- The usage that was recorded last on a line, up to :last: by the session, or by a source of it
 -- before the fork. The number of a usage begins with the newest branch of its time (`usages`).
@@ -191,9 +213,6 @@ line(branch, session_id, last) AS (
 SELECT usages.seq, usages.input, usages.output, usages.at, usages.cached
 FROM line
 JOIN sources ON sources.session_id = line.session_id AND line.branch < sources.before
-JOIN usages
-    ON usages.tree_id = :tree_id AND usages.branch = line.branch AND usages.seq <= line.last
-    AND usages.usage / {places} < sources.before
-    AND usages.input > 0
+{latest}
 ORDER BY usages.seq DESC, usages.branch DESC, usages.usage DESC
 LIMIT 1

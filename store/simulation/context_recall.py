@@ -31,6 +31,13 @@ class RepeatedName(NamedTuple):
     name: TextName
 
 
+class ShownNames(NamedTuple):
+    """A message of a view, kept so that no other one gets its `id`, and the names in it."""
+
+    message: Message
+    names: frozenset[TextName]
+
+
 class ContextRecall:
     """The names that the requests of a session need, and how many of them were in the requests."""
 
@@ -38,6 +45,7 @@ class ContextRecall:
         self._positions: dict[TextName, list[int]] = defaultdict(list)
         self._repeated: list[RepeatedName] = []
         self._called: dict[int, frozenset[TextName]] = {}
+        self._shown: dict[int, ShownNames] = {}
         self.needed = self.seen = 0
         by_others: dict[TextName, int] = {}
         for position, message in enumerate(messages, 1):
@@ -75,7 +83,7 @@ class ContextRecall:
             if entry.seq is not None and entry.rule in (None, "repair"):
                 unchanged.add(entry.seq)
             else:
-                others |= _extract_names(message_text(entry.message))
+                others |= needed & self._find_names(entry.message)
         in_sight = {
             name
             for name in needed
@@ -87,6 +95,14 @@ class ContextRecall:
         answer = {each.name for each in repeated if each.position == view.at + 1}
         called = self._called.get(view.at + 1, frozenset())
         return (called & needed & answer) - in_sight
+
+    def _find_names(self, message: Message) -> frozenset[TextName]:
+        """Return the names in a message of a view; the next views have most of them again."""
+        shown = self._shown.get(id(message))
+        if shown is None:
+            shown = ShownNames(message, _extract_names(message_text(message)))
+            self._shown[id(message)] = shown
+        return shown.names
 
 
 @lru_cache(maxsize=4_096)

@@ -12,7 +12,7 @@ from .. import Store
 from ..clock import LONGEST_TIME, SECONDS_LIMIT
 from ..inspection import load_tool_kinds
 from ..policy import PROMPT_CACHES, Policy, check_policy
-from ..records import Message, View, find_message_time
+from ..records import Entry, Message, View, find_message_time
 from ..tokens import count_message_tokens, estimate
 from ..tools import TOOL_KINDS, TextName
 from .context_recall import ContextRecall
@@ -47,8 +47,9 @@ class Simulated(NamedTuple):
 
 
 class CachedRequest(NamedTuple):
-    """The messages of the last request, and when it was made."""
+    """The entries of the last request, its messages, and when it was made."""
 
+    entries: tuple[Entry, ...]
     messages: list[Message]
     at: int
 
@@ -208,14 +209,16 @@ class SessionReplay:
         tokens = sum(entry.tokens for entry in entries)
         if self._cache is not None:
             after = self._now - self._cache.at
-            pairs = zip(entries, view.messages, self._cache.messages, strict=False)
-            for entry, message, earlier in pairs:
-                if message != earlier:
+            sent = zip(entries, view.messages, strict=True)
+            before = zip(self._cache.entries, self._cache.messages, strict=True)
+            for (entry, message), (earlier, sent_before) in zip(sent, before, strict=False):
+                # Most are the same object, sent in the same words.
+                if entry.message is not earlier.message and message != sent_before:
                     break
                 same += entry.tokens
         is_warm = after is not None and after < self._policy.prompt_cache.lifetime
         held = same if is_warm else 0
         target.record_usage(self._id, input=tokens, output=0, cached=held, now=self._now)
         self._requests.append(SentRequest(tokens, same, output, after))
-        self._cache = CachedRequest(view.messages, self._now)
+        self._cache = CachedRequest(entries, view.messages, self._now)
         return view

@@ -34,8 +34,8 @@ from ..database import (
 )
 from ..formats import ITEM_FORMAT
 from ..history import IS_CALL, Segment, build_segments, lines, match_visible_counts
-from ..messages import decode_as
-from ..tokens import ESTIMATE_NAME
+from ..messages import Message, decode_as
+from ..tokens import ESTIMATE_NAME, count_message_tokens, estimate
 from .visible_set import ViewContext
 
 _view_segments = build_segments()
@@ -143,7 +143,10 @@ class Estimates:
         self._texts = texts
 
     def __add__(self, more: Estimates) -> Estimates:
-        return Estimates(*self._texts, *more._texts)
+        both = Estimates(*self._texts, *more._texts)
+        if "by_position" in vars(self):  # a line that grows is not parsed anew for each view
+            both.by_position = RowsByKey({**self.by_position, **more.by_position})
+        return both
 
     @cached_property
     def by_position(self) -> dict[int, int]:
@@ -166,13 +169,15 @@ class TokenCounts(NamedTuple):
     """The tokens of stored messages by position.
 
     ``read`` has the estimates of all messages, ``counts`` the counts of the tokenizer that counted
-    most of them; ``stored`` is the number of counts by any tokenizer.
+    most of them; ``stored`` is the number of counts by any tokenizer. ``replaced`` has the messages
+    that were last sent in other words, each with its estimate.
     """
 
     read: Estimates
     encoding: str
     counts: dict[int, int]
     stored: int
+    replaced: dict[int, tuple[Message, int]]
 
     @property
     def estimates(self) -> dict[int, int]:
@@ -187,6 +192,14 @@ class TokenCounts(NamedTuple):
     def tokens_at(self, seq: int) -> int:
         """Return the tokens of the message at a position: counted, else estimated."""
         return self.counts.get(seq) or self.estimates[seq]
+
+    def estimate_replaced(self, seq: int, message: Message) -> int:
+        """Return the tokens of a message that is sent in other words; the same is counted once."""
+        known, tokens = self.replaced.get(seq, (None, 0))
+        if known is not message:
+            tokens = count_message_tokens(message, estimate)
+            self.replaced[seq] = (message, tokens)
+        return tokens
 
     def find(self, positions: Collection[int]) -> dict[int, int]:
         """Return the tokens of some messages, each as in `tokens_at`."""
@@ -235,7 +248,7 @@ def _load_counts(context: ViewContext, runs: list[Segment], estimates: Estimates
         counts.setdefault(encoding, {})[seq] = tokens
     encoding = max(counts, key=lambda name: len(counts[name]))
     stored = sum(map(len, counts.values()))
-    return TokenCounts(estimates, encoding, counts[encoding], stored)
+    return TokenCounts(estimates, encoding, counts[encoding], stored, {})
 
 
 def _list_counted_runs(context: ViewContext, runs: list[Segment]) -> list[Segment]:

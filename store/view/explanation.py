@@ -338,7 +338,7 @@ def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
             why = placed.repair or reason
             entries.append(make_entry((seq, message, repaired, why, whole, 0)))
         else:
-            cost = count_message_tokens(placed.message, estimate)
+            cost = inputs.tokens.estimate_replaced(seq, message)
             entries.append(Entry(seq, message, changed_by, reason, cost, whole - cost))
     return tuple(entries)
 

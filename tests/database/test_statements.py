@@ -458,7 +458,7 @@ HOT = {
     "history.usages.LIST_USAGES": ["sessions", "usages", "branches"],
     "history.usages.SUM_SESSION_USAGES": ["sessions", "usages", "branches"],
     "history.usages.SUM_USAGES_BY_DAY": ["sessions", "usages", "branches"],
-    "history.usages.LAST_USAGE": ["branches", "parents", "usages"],
+    "history.usages.LAST_USAGE": ["branches", "parents", "newest"],
     "history.listing.LIST_PREFIX": ["sessions"],
     "history.listing.LIST_TREE": ["sessions"],
     "history.drafts.DRAFT": ["drafts"],
@@ -544,6 +544,15 @@ def test_the_results_of_a_line_are_looked_up_by_its_runs(opened: Store, name: st
     assert steps == [
         "SEARCH tool_results USING PRIMARY KEY (tree_id=? AND branch=? AND seq>? AND seq<?)"
     ]
+
+
+@pytest.mark.sqlite_only
+def test_the_last_usage_is_looked_up_from_the_end_of_each_branch(opened: Store) -> None:
+    """A planner that begins with the usages would walk those of the whole tree for each view."""
+    (named,) = (each for each in STATEMENTS if each.name == "history.usages.LAST_USAGE")
+    steps = [step for step in plan(opened, named) if "usages" in step]
+    by_key = "USING INDEX sqlite_autoindex_usages_1 (tree_id=? AND branch=? AND seq"
+    assert steps == [f"SEARCH usages {by_key}=? AND usage=?)", f"SEARCH newest {by_key}<?)"]
 
 
 @pytest.mark.sqlite_only

@@ -3992,11 +3992,18 @@ SELECT usages.seq,
 FROM line
 JOIN sources ON sources.session_id = line.session_id
   AND line.branch < sources.before
-JOIN usages ON usages.tree_id = :tree_id
-  AND usages.branch = line.branch
-  AND usages.seq <= line.last
-  AND usages.usage / 4294967296 < sources.before
-  AND usages.input > 0
+JOIN LATERAL (
+  SELECT newest.*
+  FROM usages AS newest
+  WHERE newest.tree_id = :tree_id
+    AND newest.branch = line.branch
+    AND newest.seq <= line.last
+    AND newest.usage / 4294967296 < sources.before
+    AND newest.input > 0
+  ORDER BY newest.seq DESC,
+    newest.usage DESC
+  LIMIT 1
+) AS usages ON true
 ORDER BY usages.seq DESC,
   usages.branch DESC,
   usages.usage DESC

@@ -4433,12 +4433,23 @@ SELECT usages.seq,
   usages.cached
 FROM line
 JOIN sources ON sources.session_id = line.session_id
-  AND line.branch < sources.before
-JOIN usages ON usages.tree_id = :tree_id
+  AND line.branch < sources.before CROSS
+JOIN usages
+WHERE usages.tree_id = :tree_id
   AND usages.branch = line.branch
-  AND usages.seq <= line.last
-  AND usages.usage / 4294967296 < sources.before
-  AND usages.input > 0
+  AND (usages.seq, usages.usage) = (
+    SELECT newest.seq,
+      newest.usage
+    FROM usages AS newest
+    WHERE newest.tree_id = :tree_id
+      AND newest.branch = line.branch
+      AND newest.seq <= line.last
+      AND newest.usage / 4294967296 < sources.before
+      AND newest.input > 0
+    ORDER BY newest.seq DESC,
+      newest.usage DESC
+    LIMIT 1
+  )
 ORDER BY usages.seq DESC,
   usages.branch DESC,
   usages.usage DESC
