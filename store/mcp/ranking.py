@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from itertools import compress, islice
+from collections.abc import Iterable
+from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
 from ..records import Hit
 from ..tools import QuestionWord, parse_question_words
-from .answers import NOTICE, Source
+from .answers import NOTICE, Past, Source
 from .passages import Group, PassageLine, load_group
 
 MOST_READ = 16
@@ -69,8 +70,7 @@ def rank_groups(
             if hit.on_line and (sessions is None or hit.session_id in sessions)
         ]
         chosen = _spread_sessions(scored, READ_LOSS)
-        found = _load_groups(source, (hit for _, hit in chosen))
-        loaded = [*islice(found, MOST_READ)]
+        loaded = source.reading(partial(_load_groups, [hit for _, hit in chosen]))
         if len(hits) < limit or len(loaded) == MOST_READ:
             break
     return _rank_loaded(loaded, words)
@@ -88,15 +88,19 @@ def _spread_sessions(
     return sorted(spread, key=lambda each: -each[0])
 
 
-def _load_groups(source: Source, hits: Iterable[Hit]) -> Iterator[tuple[Hit, Group]]:
-    """Yield hits with their passages, but none that repeats an answer of this server."""
+def _load_groups(hits: list[Hit], past: Past) -> list[tuple[Hit, Group]]:
+    """Return the first hits with their passages, but none that repeats an answer of this server."""
     group_of: dict[tuple[str, int], Group] = {}
+    loaded: list[tuple[Hit, Group]] = []
     for hit in hits:
         place = (hit.session_id, max(1, hit.seq))
-        group = group_of.get(place) or load_group(source, *place)
+        group = group_of.get(place) or load_group(past, *place)
         if group is not None and NOTICE not in group.text:
             group_of |= {(hit.session_id, each.seq): group for each in group.messages}
-            yield hit, group
+            loaded.append((hit, group))
+        if len(loaded) == MOST_READ:
+            break
+    return loaded
 
 
 def _rank_loaded(found: list[tuple[Hit, Group]], words: list[QuestionWord]) -> Ranking:
@@ -143,8 +147,7 @@ def _rank_beside_others(scores: dict[str, float], groups: dict[str, Group]) -> l
 
 def _list_places(lowered: str, words: list[QuestionWord]) -> dict[QuestionWord, list[int]]:
     """Return the places of the words that a text has, of each the first ones."""
-    found = {word: islice(word.pattern.finditer(lowered), MOST_WORD_PLACES) for word in words}
-    places = {word: [each.start() for each in some] for word, some in found.items()}
+    places = {word: word.find_places(lowered, MOST_WORD_PLACES) for word in words}
     return {word: some for word, some in places.items() if some}
 
 

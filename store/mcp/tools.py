@@ -342,17 +342,16 @@ class History:
             told["import"] = progress
         return told | {name: page.items, "after": page.after}
 
-    def _label(self, session: Session) -> Answer:
+    def _label(self, session: Session, at: int | None = None) -> Answer:
         label: Answer = self._clean(answers.label_session(self._source, session))
-        return label | {"at": answers.render_moment(session.updated_at)}
+        return label | {"at": answers.render_moment(session.updated_at if at is None else at)}
 
     def _label_counted(self, session: Session) -> Answer:
         return self._label(session) | {"messages": session.head}
 
     def _label_group(self, group: Group) -> Answer:
-        label = self._label(self._source.session(group.session_id))
         place = str(group.first) if group.first == group.last else f"{group.first}-{group.last}"
-        return label | {"seq": place, "at": answers.render_moment(group.at)}
+        return self._label(self._source.session(group.session_id), group.at) | {"seq": place}
 
     def _rank(
         self,

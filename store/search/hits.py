@@ -510,7 +510,7 @@ class Search:
             or (after is not None and after.role != TITLE)
         ):
             return
-        first = "" if query.partial else get_first_word(query.terms[0])
+        first = "" if query.partial else get_first_word(query.terms[0].text)
         if scope.tree is not None:
             rows = LIST_TITLES_OF_TREE.rows(self._connection, tree=scope.tree, first=first)
         elif scope.owner is not None:
@@ -553,8 +553,9 @@ class Search:
                     if last_key is None or match.rank_key > last_key:
                         yield match
                 return
+        score = self._query.unranked_score
         for match in self._stored_matches_after(select_by_words):
-            yield match._replace(score=self._query.unranked_score)
+            yield match if match.score == score else match._replace(score=score)
 
     def name_matches(self) -> Iterator[Match]:
         """Yield documents that may have every term as words or in a name, and not all as words."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import islice, takewhile
+from itertools import islice
 from typing import NamedTuple
 
 from ..messages import (
@@ -90,24 +90,24 @@ def _parse_term(text: str) -> Term:
 
 
 @lru_cache(maxsize=256)
-def get_first_word(term: Term) -> str:
-    """Return the first word of a term; each folded text with the term has it."""
-    found = WORD_PATTERN.search(fold_text(term.text))
+def get_first_word(text: str) -> str:
+    """Return the first word of a term's text; each folded text with the term has it."""
+    found = WORD_PATTERN.search(fold_text(text))
     return found[0] if found else ""
 
 
 @lru_cache(maxsize=256)
-def _build_term_patterns(term: Term) -> tuple[re.Pattern[str], ...]:
+def _build_term_patterns(text: str, is_prefix: bool) -> tuple[re.Pattern[str], ...]:
     """Return the patterns of a term in a folded text: as words, and as a part of a name.
 
     The condition on the sign before the first word follows that word in the pattern, since a
     pattern that begins with a text is matched far faster than one that begins with a condition.
     """
-    text = fold_text(term.text)
+    text = fold_text(text)
     first, *others = map(re.escape, WORD_PATTERN.findall(text))
     is_word = not CJK_RUN.search(text)
     before = rf"(?<![^\W_]{first})" if is_word else ""
-    after = r"(?![^\W_])" if is_word and not term.is_prefix else ""
+    after = r"(?![^\W_])" if is_word and not is_prefix else ""
     as_words = re.compile(r"[\W_]+".join((first + before, *others)) + after)
     return as_words, re.compile(re.escape(text))
 
@@ -120,15 +120,28 @@ def has_terms(text: str, terms: Iterable[Term]) -> bool:
 
 def has_term(folded: str, term: Term) -> bool:
     """Tell whether a folded text has a term, as words or as a part of a name."""
-    is_likely = get_first_word(term) in folded
-    return is_likely and any(each.search(folded) for each in _build_term_patterns(term))
+    begin = _find_begin(folded, term)
+    if begin < 0:
+        return False
+    patterns = _build_term_patterns(term.text, term.is_prefix)
+    return any(each.search(folded, begin) for each in patterns)
 
 
 def count_term(folded: str, term: Term) -> int:
     """Return how often a folded text has a term as words."""
-    if get_first_word(term) not in folded:
+    begin = _find_begin(folded, term)
+    if begin < 0:
         return 0
-    return len(_build_term_patterns(term)[0].findall(folded))
+    return len(_build_term_patterns(term.text, term.is_prefix)[0].findall(folded, begin))
+
+
+def _find_begin(folded: str, term: Term) -> int:
+    """Return the place from which a folded text may have a term; -1 if it lacks the first word.
+
+    A text is found far faster than a pattern.
+    """
+    at = folded.find(get_first_word(term.text))
+    return at if at < 0 else max(0, at - len(term.text))
 
 
 def make_snippet(
@@ -163,8 +176,10 @@ def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
 def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
     """Yield the ranges of terms in a folded text: as words, otherwise as parts."""
     for number, term in enumerate(terms):
-        for pattern in _build_term_patterns(term) if get_first_word(term) in folded else ():
-            places = islice(pattern.finditer(folded), MOST_TERM_PLACES)
+        begin = _find_begin(folded, term)
+        patterns = _build_term_patterns(term.text, term.is_prefix)
+        for pattern in patterns if begin >= 0 else ():
+            places = islice(pattern.finditer(folded, begin), MOST_TERM_PLACES)
             ranges = [(*each.span(), number) for each in places]
             yield from ranges
             if ranges:
@@ -173,11 +188,13 @@ def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
 
 def _choose_start(found: list[TermRange]) -> int:
     """Return the first place from which a snippet has most of the terms."""
-    best, most = 0, 0
+    best, most, last = 0, 0, 0
     for at, (first, *_) in enumerate(found[:SNIPPET_STARTS]):
         end = first + SNIPPET_LENGTH - SNIPPET_LEAD
-        near = takewhile(lambda each: each[1] <= end, islice(found, at, None))  # noqa: B023
-        count = len({number for *_, number in near})
+        last = max(last, at)
+        while last < len(found) and found[last][1] <= end:
+            last += 1
+        count = len({number for *_, number in found[at:last]}) if last - at > most else 0
         if count > most:
             best, most = first, count
     return best

@@ -6,6 +6,7 @@ The common words of a question are left out, and the endings of the others do no
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 from ..errors import InvalidValue
@@ -39,11 +40,18 @@ _ENDING = re.compile(rf"^(.{{{SHORTEST_STEM},}}?)(?:ings?|edly|ies|e[ds]|s|e)$")
 class QuestionWord(NamedTuple):
     """A word of a question: how it is searched, and how it is found in a text in small letters.
 
-    The pattern begins with letters, as such a one is found faster.
+    The pattern begins with the letters ``begin``, since a text that lacks them is known faster.
     """
 
     text: str
+    begin: str
     pattern: re.Pattern[str]
+
+    def find_places(self, lowered: str, most: int) -> list[int]:
+        """Return the first places of the word in a text in small letters."""
+        at = lowered.find(self.begin)
+        found = islice(self.pattern.finditer(lowered, at), most) if at >= 0 else ()
+        return [each.start() for each in found]
 
 
 def parse_question_words(text: str) -> list[QuestionWord]:
@@ -83,6 +91,7 @@ def _make_word(text: str) -> QuestionWord:
     if _PLAIN.fullmatch(lowered):
         stem = _ENDING.sub(r"\1", lowered)
         if stem != lowered or len(lowered) >= SHORTEST_STEM:
-            return QuestionWord(f"{stem}…", re.compile(rf"{stem}(?<![^\W_]{stem})"))
+            return QuestionWord(f"{stem}…", stem, re.compile(rf"{stem}(?<![^\W_]{stem})"))
     parts = _NAME_PARTS.findall(lowered)
-    return QuestionWord(f'"{text}"', re.compile(r"[\W_]+".join(map(re.escape, parts))))
+    pattern = re.compile(r"[\W_]+".join(map(re.escape, parts)))
+    return QuestionWord(f'"{text}"', parts[0], pattern)

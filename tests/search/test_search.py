@@ -132,6 +132,14 @@ def test_a_snippet_shows_most_of_the_words(store: Store) -> None:
     assert [hit.snippet[first:last] for first, last in hit.marks] == ["alpha", "beta"]
 
 
+def test_a_part_of_a_name_is_marked_with_the_sign_that_it_begins_with(store: Store) -> None:
+    """Also where that sign is the first of the name's part, before any word of it."""
+    store.create_session("s")
+    store.append("s", said("gone: alpha.beta_gamma"))
+    (hit,) = store.search(".beta_ga")
+    assert [hit.snippet[first:last] for first, last in hit.marks] == [".beta_ga"]
+
+
 def test_nothing_of_another_owner(chats: Store) -> None:
     """Whose sessions are asked for decides; a session of others is none."""
     assert found(chats.search("bird", owner="ann")) == [("trip", 5)]
