@@ -123,6 +123,10 @@ The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the ser
 """
 
 
+_REFUSAL_WORDS = ("FATAL:", "no password supplied")
+"""The words of a server that refuses a role or a database, and of a driver that has no password."""
+
+
 _POOLER_REFUSAL = "unsupported startup parameter"
 """What a pooler says of the settings of a connection."""
 
@@ -145,7 +149,8 @@ def build_connection_error(error: Exception) -> StoreError:
         )
     if wrong := _WRONG_OPTION.search(told):
         return InvalidValue(f"the URL of the store has an option that cannot be: {wrong[0]}")
-    is_refused = get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
+    is_refused = get_sqlstate(error)[:2] in ("28", "3D")
+    is_refused = is_refused or any(each in told for each in _REFUSAL_WORDS)
     if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
         return translate_error(error, None)
     return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")

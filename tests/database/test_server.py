@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import socketserver
+import struct
 import subprocess
 import sys
 import threading
@@ -272,6 +274,32 @@ def test_a_database_or_role_that_is_not_there_is_not_unavailable(url: str) -> No
         with pytest.raises(StoreError) as caught:
             Store(wrong)
         assert caught.value.retry is False
+
+
+class AskingForPassword(socketserver.BaseRequestHandler):
+    """A server that answers whoever comes by asking for a password in clear text."""
+
+    def handle(self) -> None:
+        """Read what a client begins with, ask, and wait until it leaves."""
+        self.request.recv(4096)
+        self.request.sendall(b"R" + struct.pack("!ii", 8, 3))
+        self.request.recv(4096)
+
+
+def test_a_password_that_is_lacking_is_not_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asking again would not help."""
+    pytest.importorskip("psycopg")
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), AskingForPassword) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"postgresql://ann@127.0.0.1:{server.server_address[1]}/chat"
+        with pytest.raises(StoreError, match="no password supplied") as caught:
+            Store(f"{address}?sslmode=disable&gssencmode=disable")
+        server.shutdown()
+    assert caught.value.retry is False
 
 
 @on_server
