@@ -55,6 +55,7 @@ class Outcome(NamedTuple):
     bills: dict[str, float]
     recalled: float
     misses: int
+    word_misses: int
     requests: int
     sent: int
     largest: int
@@ -170,6 +171,7 @@ def _summed_up(told: Replayed, bills: dict[str, float]) -> Outcome:
         bills=bills,
         recalled=bills[FIRST] + recall_cost(told.requests, PROVIDERS[FIRST]),
         misses=sum(request.missed for request in told.requests),
+        word_misses=told.word_misses,
         requests=len(sent),
         sent=sum(sent),
         largest=max(sent, default=0),

@@ -1,8 +1,9 @@
 """What a model would call back: strings that it goes on to use and that are out of sight.
 
-A recorded model saw everything, so it called nothing back. Where a call of its uses a string that
-the request does not show, one more request is counted. Its answer is carried on as any result of a
-tool, until it is cleared.
+A recorded model saw everything, so it called nothing back. Where a call of its uses a name or a
+line that the request does not show, one more request is counted. Its answer is carried on as any
+result of a tool, until it is cleared. A plain word alone is counted apart, and calls for nothing:
+models say words like those of a hidden result as often where no result of the session has them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ def missed(recording: Recording, index: int, shown: Sight, known: set[String]) -
     needed = [each.string for each in recording.reused_at(index) if each.string in used]
     seen = {*in_sight(needed, shown, recording, index)}
     return [string for string in dict.fromkeys(needed) if string not in seen | known]
+
+
+def are_words(missing: Sequence[String]) -> bool:
+    """Tell whether plain words alone are missing."""
+    return bool(missing) and all(string.kind == "word" for string in missing)
 
 
 def called_back(

@@ -12,7 +12,7 @@ from store import Compaction, Policy, Store, View
 from ..recorded import Message
 from .pricing import Cache, Prices, Request
 from .programs import Program, ProgramSession, Sent
-from .recalls import CALLED_BACK, called_back, missed
+from .recalls import CALLED_BACK, are_words, called_back, missed
 from .recording import Recording
 from .reuse import Sight, Tally, look
 from .strings import String, texts
@@ -42,7 +42,8 @@ class Replayed(NamedTuple):
     """What a session came to: requests, reuse by moments, compactions and clearings applied.
 
     ``over`` are requests larger than the window; ``avoidable`` those of them whose system messages,
-    latest question and newest calls with their results would have fitted.
+    latest question and newest calls with their results would have fitted. ``word_misses`` are those
+    where plain words alone were out of sight.
     """
 
     requests: list[Request]
@@ -50,6 +51,7 @@ class Replayed(NamedTuple):
     done: dict[str, int]
     over: int
     avoidable: int
+    word_misses: int
 
 
 def replayed(recording: Recording, policy: Policy | Program, asked: Asked) -> Replayed:
@@ -138,7 +140,7 @@ class _Replay:
         self._numbers: dict[str, int] = {}
         self._requests: list[Request] = []
         self._reuse: dict[str, Tally] = defaultdict(Tally)
-        self._over = self._avoidable = 0
+        self._over = self._avoidable = self._word_misses = 0
         self._called: list[tuple[int, list[String]]] = []
 
     def tell(self) -> Replayed:
@@ -154,6 +156,7 @@ class _Replay:
             done=dict(self._session.done),
             over=self._over,
             avoidable=self._avoidable,
+            word_misses=self._word_misses,
         )
 
     def _request(self, index: int, now: int) -> None:
@@ -169,6 +172,9 @@ class _Replay:
             shown = sight(sent, self._recording.messages)
             known = {string for _, strings in self._called for string in strings}
             missing = missed(self._recording, index, shown, known)
+            if are_words(missing):
+                self._word_misses += 1
+                missing = []
             self._look_for_reuse(index, shown, request.sent, now, moments)
         carried = CALLED_BACK * len(self._called)
         self._requests.append(request._replace(missed=bool(missing), carried=carried))

@@ -60,7 +60,7 @@ def by_policy(done: Iterable[Measured]) -> Found:
 def bills(found: Found) -> Iterator[Table]:
     """Yield the bills of the first provider."""
     counts = [f"> {DEARER}", "compactions", "clearings", "largest"]
-    recalls = ["with recalls", "worst with", "misses in 100"]
+    recalls = ["with recalls", "worst with", "misses in 100", "words alone"]
     head = [
         "policy",
         "bill",
@@ -170,8 +170,10 @@ def _bill(found: Found, policy: str) -> Row:
     plain = _bills(found[RAW], FIRST)
     recalled = sum(paid.values()) / sum(plain.values())
     worst = max(paid[name] / plain[name] for name in plain)
-    misses = 100 * sum(each.misses for each in of) / sum(each.requests for each in of)
-    recalls = [_share(recalled), _share(worst), f"{misses:.1f}"]
+    requests = sum(each.requests for each in of)
+    missed = sum(each.misses for each in of), sum(each.word_misses for each in of)
+    misses = [f"{100 * each / requests:.1f}" for each in missed]
+    recalls = [_share(recalled), _share(worst), *misses]
     unchanged = str(sum(ratio >= UNCHANGED for ratio in singles))
     return [*map(_share, shares), ratios.worst, *recalls, unchanged, *counts, _largest(of)]
 

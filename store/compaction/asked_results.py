@@ -1,8 +1,8 @@
 """The results that are likely to be asked for again, which a clearing leaves.
 
-A cold cache mostly means a new question. Of the older results those stay that share names and words
-with the newest messages: a string counts more the fewer of the results have it, and a long result
-has to share more of them.
+A cold cache mostly means a new question. Of the older results those stay that share names with the
+newest messages: a name counts more the fewer of the results have it, and a long result has to share
+more of them. Plain words tell little: any long text has those of its language.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,8 +22,9 @@ from ..view import CallAnswer, ViewContext
 from .job import split_range
 
 ASKING_MESSAGES = 8
-"""The newest messages, whose names and words are looked for: a question and what led to it."""
-_PLAIN_WORD = re.compile(r"[^\W\d_]{5,}")
+"""The newest messages, whose names are looked for: a question and what led to it."""
+_ESCAPED_SPACE = re.compile(r"\\[nrt]")
+"""White space in the JSON of arguments, which is no part of the name after it."""
 
 
 class OldResult(NamedTuple):
@@ -38,10 +39,10 @@ class OldResult(NamedTuple):
         return self.answer.result.seq
 
 
-class ResultStrings(NamedTuple):
-    """The names and words of a result and its call, and the code points of both."""
+class ResultNames(NamedTuple):
+    """The names of a result and its call, and the code points of both."""
 
-    strings: tuple[str, ...]
+    names: tuple[str, ...]
     length: int
 
 
@@ -61,51 +62,48 @@ def find_asked_results(context: ViewContext, old: Sequence[OldResult], room: int
 
 def _score_results(context: ViewContext, old: Sequence[OldResult]) -> dict[OldResult, float]:
     """Return how much of the newest messages each result shares, if anything."""
-    session_id, last = context.pointer.session_id, context.last
-    newest = load_session_chat_messages(
-        context.connection, session_id, max(1, last - ASKING_MESSAGES + 1), last
-    )
-    texts = (message_text(each.message) for each in newest)
-    asked = frozenset[str]().union(*map(_extract_text_strings, texts))
+    newest = _load_texts(context, max(1, context.last - ASKING_MESSAGES + 1), context.last)
+    asked = frozenset[str]().union(*map(_extract_message_names, newest.values()))
     answers = [each.answer for each in old]
-    told = context.cache.load_or_compute(("strings",), answers, partial(_load_strings, context))
-    shared = {each: asked.intersection(told[each.answer].strings) for each in old}
-    found = Counter(string for strings in shared.values() for string in strings)
-    worth = {string: math.log(1 + len(old) / number) for string, number in found.items()}
+    told = context.cache.load_or_compute(("names",), answers, partial(_load_names, context))
+    shared = {each: asked.intersection(told[each.answer].names) for each in old}
+    found = Counter(name for names in shared.values() for name in names)
+    worth = {name: math.log(1 + len(old) / number) for name, number in found.items()}
     return {
-        each: sum(worth[string] for string in sorted(strings))
-        / math.sqrt(1 + told[each.answer].length)
-        for each, strings in shared.items()
-        if strings
+        each: sum(worth[name] for name in sorted(names)) / math.sqrt(1 + told[each.answer].length)
+        for each, names in shared.items()
+        if names
     }
 
 
-def _load_strings(
-    context: ViewContext, answers: list[CallAnswer]
-) -> dict[CallAnswer, ResultStrings]:
-    """Return the strings of results and of their calls, reading both."""
+def _load_names(context: ViewContext, answers: list[CallAnswer]) -> dict[CallAnswer, ResultNames]:
+    """Return the names of results and of their calls, reading both."""
     calls = {each: each.call[0] if each.call else each.result.seq for each in answers}
-    texts: dict[int, str] = {}
-    for first, end in split_range(min(calls.values()), max(each.result.seq for each in answers)):
-        session_id = context.pointer.session_id
-        for stored in load_session_chat_messages(context.connection, session_id, first, end):
-            texts[stored.seq] = message_text(stored.message)
-    told: dict[CallAnswer, ResultStrings] = {}
+    texts = _load_texts(context, min(calls.values()), max(each.result.seq for each in answers))
+    told: dict[CallAnswer, ResultNames] = {}
     for each, call in calls.items():
         places = dict.fromkeys((each.result.seq, call))  # without a call: its own text
-        both = [texts.get(place, "") for place in places]
-        told[each] = ResultStrings(tuple(_extract_strings(both)), sum(map(len, both)))
+        both = "\n".join(texts.get(place, "") for place in places)
+        told[each] = ResultNames(tuple(_extract_names(both)), len(both))
     return told
 
 
+def _load_texts(context: ViewContext, first: int, last: int) -> dict[int, str]:
+    """Return the texts of messages, by position."""
+    session_id = context.pointer.session_id
+    return {
+        stored.seq: message_text(stored.message)
+        for begin, end in split_range(first, last)
+        for stored in load_session_chat_messages(context.connection, session_id, begin, end)
+    }
+
+
 @clearable_cache(4 * ASKING_MESSAGES)
-def _extract_text_strings(text: str) -> frozenset[str]:
-    """Return the names and the words of a text; most of the newest messages were asked before."""
-    return _extract_strings((text,))
+def _extract_message_names(text: str) -> frozenset[str]:
+    """Return the names of a text; most of the newest messages were asked before."""
+    return _extract_names(text)
 
 
-def _extract_strings(texts: Iterable[str]) -> frozenset[str]:
-    """Return the names and the words of texts, words in small letters."""
-    text = "\n".join(texts)
-    names = (name.text for name in count_names(text))
-    return frozenset((*names, *map(str.lower, _PLAIN_WORD.findall(text))))
+def _extract_names(text: str) -> frozenset[str]:
+    """Return the names of a text."""
+    return frozenset(name.text for name in count_names(_ESCAPED_SPACE.sub(" ", text)))

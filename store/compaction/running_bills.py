@@ -9,6 +9,10 @@ The bills are of money that was spent: a rewind does not turn them back. A fork 
 nothing in the cache. They are counted in advance, from the estimate of the next request, by the
 lifetime of the cache that the policy names. If usages tell cached tokens, they tell whether the
 cache had lived through a pause: then the bills are corrected, and the lifetime is learned.
+
+The lifetime may have been named wrong. A cache that has just reached it is given up only if the
+bound is kept should it still live. After twice the lifetime, or a pause that a usage has told to be
+too long, it is gone.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ ALIVE_SHARE, OVER_SHARE = 0.9, 0.5
 """Shares of the unchanged beginning: if more was cached the cache lived, if less it was over."""
 LEAST_TELLING = 2_048
 """Tokens of an unchanged beginning that tell whether the cache lived."""
+SURE_LIFETIMES = 2
+"""Lifetimes after which a cache is gone, even if its lifetime was named wrong."""
 LEAST_EXPECTED = 2
 """Requests that have to be expected for a clearing in a warm cache."""
 MOST_STARTS = 16
@@ -65,6 +71,12 @@ class RunningBill(NamedTuple):
         elif self.shortest_over is not None:
             lifetime = min(lifetime, self.shortest_over)
         return now - self.at >= lifetime
+
+    def is_surely_cold(self, now: int, lifetime: int) -> bool:
+        """Tell whether the cache has forgotten it, even if it lives longer than it is said to."""
+        pause = now - self.at
+        was_over = self.shortest_over is not None and pause >= self.shortest_over
+        return was_over or pause >= SURE_LIFETIMES * lifetime
 
     def correct(self, usage: LastRequest | None, cache: CachePrices) -> RunningBill:
         """Return the bills after the usage of the last request, if it tells of the cache."""
@@ -181,25 +193,28 @@ class BilledRequest(NamedTuple):
         return self.before.requests / 2 if self.before else 0.0
 
     def choose(self, freed: dict[int, int]) -> dict[int, int]:
-        """Return what to clear: in a cold cache all, in a warm one all after a place.
+        """Return what to clear: in a cold cache all, in a warm one what pays back soonest.
 
-        That place pays back soonest. Nothing if that takes longer than is expected, or breaks the
-        bound.
+        Nothing if that takes longer than is expected, or breaks the bound; the bound is asked of a
+        cold cache too if it may be warm after all.
         """
         if self.is_cold:
-            return freed
-        positions = sorted(freed)
-        if not positions or self.expected < LEAST_EXPECTED:
-            return {}
-        starts = positions[:: -(-len(positions) // MOST_STARTS)]
-        plans = ({seq: freed[seq] for seq in positions if seq >= start} for start in starts)
-        saving = [plan for plan in plans if sum(plan.values()) > 0]
-        soonest = min(saving, key=self.pays_back, default={})
+            now, lifetime = self.cost.context.now, self.cache.lifetime
+            if self.before is None or self.before.is_surely_cold(now, lifetime):
+                return freed
+            return freed if self._replace(is_cold=False).keeps_bound(freed) else {}
+        soonest = self.find_soonest(freed) if self.expected >= LEAST_EXPECTED else {}
         if not soonest or self.pays_back(soonest) > self.expected:
             return {}
-        if not self.keeps_bound(soonest):
-            return {}
-        return soonest
+        return soonest if self.keeps_bound(soonest) else {}
+
+    def find_soonest(self, freed: dict[int, int]) -> dict[int, int]:
+        """Return all after the place from which a clearing pays back soonest."""
+        positions = sorted(freed)
+        starts = positions[:: -(-len(positions) // MOST_STARTS)] if positions else []
+        plans = ({seq: freed[seq] for seq in positions if seq >= start} for start in starts)
+        saving = [plan for plan in plans if sum(plan.values()) > 0]
+        return min(saving, key=self.pays_back, default={})
 
 
 def load_bill(context: ViewContext) -> RunningBill | None:

@@ -83,10 +83,10 @@ POLICIES: dict[str, PolicyFields] = {
     "paged": {
         **CODING_FIELDS,
         "clear_keep": 5,
-        "clear_warm_keep": 5,
-        "keep_asked": 8_000,
+        "clear_warm_keep": 3,
+        "keep_asked": 3_000,
         "cut_arguments": True,
-        "cut_keep": 20,
+        "cut_keep": 15,
         "recall": True,
         "clearing": "bounded",
     },

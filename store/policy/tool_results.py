@@ -46,8 +46,8 @@ class ToolResultFields(PolicyFieldGroup):
     caches too, 0.48 and 92 to 95 %.
     """
     keep_asked: CountNumber = 0
-    """Tokens of older results that a clearing leaves besides: those that share most names and
-    words with the newest 8 messages.
+    """Tokens of older results that a clearing leaves besides: those that share most names with the
+    newest 8 messages.
     """
     any_tool_placeholder: PolicyText = DEFAULT_TEXTS["any_tool_placeholder"]
     """The beginning of a line that replaces a result of any tool; after it come the tool, its file

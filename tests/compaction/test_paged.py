@@ -159,6 +159,22 @@ def test_usages_tell_how_long_the_cache_lives(store: Store) -> None:
 
 
 @pytest.mark.sqlite_only
+def test_a_cache_that_may_still_live_is_given_up_within_the_bound(store: Store) -> None:
+    """After less than twice its lifetime, unless a usage has told that such a pause is too long."""
+    session = begun(store)
+    policy = Policy.named("paged", clear_warm_keep=100)
+    work(store, session, range(20), policy)
+    last = known(store, session)
+    assert store.plan_clearing(session, policy, now=last.at + 6 * MINUTE) is None
+    assert store.plan_clearing(session, policy, now=last.at + 10 * MINUTE) is not None
+    dear = policy.model_copy(update={"clear_bound": 2.0})
+    assert store.plan_clearing(session, dear, now=last.at + 6 * MINUTE) is not None
+    told = last._replace(shortest_over=6 * MINUTE)
+    pauses = [told.is_surely_cold(last.at + pause * MINUTE, 5 * MINUTE) for pause in (5, 6)]
+    assert pauses == [False, True]
+
+
+@pytest.mark.sqlite_only
 def test_what_the_question_asks_for_stays(store: Store) -> None:
     """Of the old results the one with its names; later views follow the record."""
     session = begun(store)
@@ -175,6 +191,34 @@ def test_what_the_question_asks_for_stays(store: Store) -> None:
     contents = [str(each["content"]) for each in store.view(session, policy).messages]
     assert any("3333\n" in each for each in contents)
     assert store.view(session, policy).messages == store.view(session, policy).messages
+
+
+@pytest.mark.sqlite_only
+def test_plain_words_ask_for_nothing(store: Store) -> None:
+    """All old results have them, so they do not tell which one is meant."""
+    session = begun(store)
+    work(store, session, range(20))
+    cleared = []
+    for text in ("Why does a function return its value?", "Go on."):
+        fork = store.fork(session).id
+        store.append(fork, {"role": "user", "content": text}, now=NOW + HOUR)
+        made = store.compact_if_needed(fork, PAGED, now=NOW + HOUR)
+        cleared.append(made and made.cleared)
+    assert cleared[0]
+    assert cleared[0] == cleared[1]
+
+
+@pytest.mark.sqlite_only
+def test_names_in_arguments_ask_too(store: Store) -> None:
+    """Also at the beginning of a line, behind the line end as JSON has it."""
+    session = begun(store)
+    work(store, session, range(20))
+    edit = step(20, "Done.", file_path="src/new.py", content="import os\nfunction_3()\n\t3333\n")
+    store.append(session, edit, now=NOW + 20 * STEP)
+    policy = Policy.named("paged", keep_asked=600)
+    made = store.compact_if_needed(session, policy, now=NOW + HOUR)
+    assert made is not None
+    assert store.messages(session)[8].seq not in {seq for seq, _ in made.cleared}
 
 
 @pytest.mark.sqlite_only

@@ -219,6 +219,17 @@ def test_reuse_is_that_counted_by_hand() -> None:
     assert all(raw[EVERY].share(each, ["word"]) == 1 for each in (SENT, NEWEST, TRUNCATED))
 
 
+def test_a_plain_word_alone_is_no_miss() -> None:
+    """It is counted apart; a line that an edit repeats is called back, if it was cleared."""
+    by_word = [*MADE_UP[:5], call("Bash", LATER, command="strictly"), *MADE_UP[6:]]
+    found = []
+    for messages, policy in ((None, CLEARED), (by_word, CLEARED), (None, Policy.named("raw"))):
+        told = replayed(made_up(messages), policy, FIVE_MINUTES._replace(misses=True))
+        found.append(([request.missed for request in told.requests], told.word_misses))
+    none = [False] * 4
+    assert found == [([False, False, True, False], 0), (none, 1), (none, 0)]
+
+
 def test_rivals_have_as_many_tokens() -> None:
     """The newest messages are whole, behind those of the system; a cut text has both ends."""
     texts = ["Be brief.", "alpha_one " * 40, "beta_two " * 40, "gamma_three " * 40]
