@@ -41,6 +41,7 @@ from .message_templates import (
     restore_shaped_row,
     restore_shaped_rows,
     shape_row,
+    write_shaped_row,
 )
 from .openai import (
     CHAT_PART_TYPES,
@@ -120,6 +121,13 @@ class WrittenRequest(NamedTuple):
     system: System = None
 
 
+def place_row(seq: int, row: Message) -> PlacedMessage:
+    """Return a row of a line in a place of its own, with the calls that are sent of it."""
+    calls = select_sendable_calls(seq, wrap_in_list(row.get("tool_calls") or []))
+    result_id = get_sendable_text(row, "tool_call_id") if row["role"] == "tool" else None
+    return PlacedMessage(seq, row, None, calls, result_id)
+
+
 class Format(NamedTuple):
     """A format of requests: one row of the table."""
 
@@ -152,9 +160,7 @@ class Format(NamedTuple):
 
     def write_row(self, seq: int, row: Message) -> list[Message]:
         """Return the messages of a request that has one row of a line only."""
-        calls = select_sendable_calls(seq, wrap_in_list(row.get("tool_calls") or []))
-        result_id = get_sendable_text(row, "tool_call_id") if row["role"] == "tool" else None
-        placed = [PlacedMessage(seq, row, None, calls, result_id)]
+        placed = [place_row(seq, row)]
         written = self.write(placed if self.names is None else rename_request(placed, self.names))
         is_preceded = self.system is not None and row["role"] == "assistant"
         return written[1:] if is_preceded else written
@@ -213,6 +219,7 @@ ANTHROPIC = Format(
         anthropic.build_anthropic_rows,
         anthropic.restore_anthropic_message,
         anthropic.build_redacted_block,
+        anthropic.write_anthropic_blocks,
     ),
     anthropic.ANTHROPIC_ACCEPTED_NAMES,
     anthropic.write_anthropic_system,
@@ -228,6 +235,7 @@ GEMINI = Format(
         gemini.build_gemini_rows,
         gemini.restore_gemini_content,
         gemini.build_redacted_part,
+        gemini.write_gemini_parts,
     ),
     gemini.GEMINI_ACCEPTED_NAMES,
     gemini.write_gemini_system,
@@ -346,6 +354,21 @@ def restore_message(rows: Sequence[ShapedRow]) -> Message | None:
     That is so from the second message of a shape on.
     """
     return restore_shaped_rows(rows, decode_message)
+
+
+def write_row_parts(shaped: ShapedRow) -> list[Message] | None:
+    """Return the parts that its own format sends of a row, built by the template of its shape.
+
+    Returns None if there is none, and for texts that may be sent changed.
+    """
+    return write_shaped_row(shaped, _write_specimen)
+
+
+def _write_specimen(name: str, rows: Sequence[Message]) -> list[Message]:
+    codec = _get_stored_format(name).codec
+    assert codec
+    assert codec.write_parts
+    return codec.write_parts(place_row(0, rows[0]))
 
 
 def build_redacted_wire(name: str | None, row: Message, redacted: Message) -> Message:

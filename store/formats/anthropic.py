@@ -185,6 +185,11 @@ def write_anthropic_messages(
     ]
 
 
+def write_anthropic_blocks(placed: PlacedMessage) -> list[Message]:
+    """Return the blocks that are sent of one message."""
+    return _build_anthropic_turn(placed).said
+
+
 def write_anthropic_system(placed: Sequence[PlacedMessage]) -> list[Message] | None:
     """Return system messages as the blocks that are sent separately.
 
@@ -230,7 +235,10 @@ def _build_anthropic_turn(placed: PlacedMessage) -> SideTurn:
     message = placed.message
     role = message["role"]
     if role == "assistant":
-        is_users, blocks = False, _write_anthropic_answer(placed)
+        blocks = placed.written or _write_anthropic_answer(placed)
+        is_users, blocks = False, _strip_last_text(blocks)
+    elif placed.written:
+        is_users, blocks = True, placed.written
     elif role == "tool":
         is_users, blocks = True, [_write_tool_result(placed)]
     elif role in TURN_SYSTEM_ROLES:
@@ -325,7 +333,7 @@ def _write_anthropic_answer(placed: PlacedMessage) -> list[Message]:
     without = () if placed.marked else (CACHE_KEY,)
     if not plan or not isinstance(plan, list):
         calls = (_write_tool_use(call, own, without) for call in placed.calls)
-        return _strip_last_text([*write_parts(content, speech), *calls])
+        return [*write_parts(content, speech), *calls]
     blocks: list[Message] = []
     for place, there in order_by_plan(
         plan, list_parts(content), index_calls_by_position(placed.calls)
@@ -340,7 +348,7 @@ def _write_anthropic_answer(placed: PlacedMessage) -> list[Message]:
             and there.get(THINKING_KEYS[there["type"]])
         ):
             blocks.append(_remove_marker(there))
-    return _strip_last_text(blocks)
+    return blocks
 
 
 def _strip_last_text(blocks: list[Message]) -> list[Message]:

@@ -26,7 +26,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..messages import TIME_KEYS, WIRE_KEY, Message, find_json_problem
-from .request_messages import ApiCall
+from .request_messages import ApiCall, PlacedMessage
 
 PART, CALL = "part", "call"
 """The places of a plan for a part of the content and for a call; any other place is a block."""
@@ -91,6 +91,8 @@ class Codec(NamedTuple):
     """Returns the values that stay beside a row when it is redacted: from the row before and after
     the redaction.
     """
+    write_parts: Callable[[PlacedMessage], list[Message]] | None = None
+    """Returns the parts that are sent of one message; None if a message is not sent in parts."""
 
 
 class SortedBlocks(NamedTuple):

@@ -72,7 +72,7 @@ def write_gemini_contents(
     placed: Sequence[PlacedMessage], beginning: str = FIRST_USER_TEXT
 ) -> list[Message]:
     """Return a request as contents in which the user and the model take turns."""
-    writer = _ContentWriter()
+    writer = _ContentWriter({})
     contents: list[Message] = []
     for turn in join_turns(map(writer.build_turn, placed), _build_gemini_text(beginning)):
         calls = () if turn.is_users else (part for part in turn.said if "functionCall" in part)
@@ -81,6 +81,13 @@ def write_gemini_contents(
             first[SIGNATURE_KEYS[0]] = MISSING_SIGNATURE
         contents.append({"role": "user" if turn.is_users else "model", "parts": turn.said})
     return contents
+
+
+def write_gemini_parts(placed: PlacedMessage) -> list[Message]:
+    """Return the parts that are sent of one message; the name of a result is that of its call."""
+    message = placed.message
+    names = {} if placed.call_id is None else {placed.call_id: message["name"]}
+    return _ContentWriter(names).build_turn(placed).said
 
 
 def write_gemini_system(placed: Sequence[PlacedMessage]) -> str | None:
@@ -92,8 +99,8 @@ def write_gemini_system(placed: Sequence[PlacedMessage]) -> str | None:
 class _ContentWriter:
     """Writes the messages of a request and keeps the names of their calls by id."""
 
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
 
     def build_turn(self, placed: PlacedMessage) -> SideTurn:
         """Return the turn of one message."""
@@ -102,6 +109,9 @@ class _ContentWriter:
         if role == "assistant":
             for call in placed.calls:
                 self._names[call.id] = call.name
+        if placed.written is not None:
+            return SideTurn(role != "assistant", placed.written)
+        if role == "assistant":
             return SideTurn(False, _write_gemini_answer(placed))
         if role == "tool":
             return SideTurn(True, self._write_response(placed))

@@ -18,10 +18,13 @@ from typing import Any, NamedTuple
 from ..messages import EMPTY_CALL_TEXT, Message, assemble_message
 from ..text import clearable_cache, parse_json
 from .chat_rows import find_wire_values
+from .openai import replace_surrogates
+from .parts import JSON_ESCAPE
 from .value_templates import (
     MOST_TEMPLATES,
     SPECIMEN_MARK,
     Build,
+    MadeT,
     TemplateEntry,
     compile_display,
     remove_type,
@@ -202,13 +205,13 @@ class _RowSpecimens:
         return content
 
     def _build_call(self, first: int) -> Message:
-        self._needed.add(first + CALL_SIZE - 1)
-        names = map(_name_place, (first + 1, first + 2, first + CALL_SIZE - 1))
-        call_id, name, arguments = names
-        function = {"name": name, "arguments": arguments}
-        return {"id": call_id, "type": "function", "function": function}
+        """Return a call; its arguments are an object, which some formats require."""
+        arguments = first + CALL_SIZE - 1
+        self._needed.add(arguments)
+        function = {"name": _name_place(first + 2), "arguments": _build_part(arguments)}
+        return {"id": _name_place(first + 1), "type": "function", "function": function}
 
-    def compile_builder(self, restored: Message) -> Build | None:
+    def compile_builder(self, restored: Any) -> Build | None:
         """Return a function that builds such a message; None if it lacks a value of the rows.
 
         What a codec looks into is no longer there as it is, and may be different in another row.
@@ -243,11 +246,11 @@ def _build_part(place: int) -> Message:
     return {"type": "text", PART_MARK: place}
 
 
-RestoreRows = Callable[[str, Sequence[Message]], Message]
-"""Returns a message of a format from its rows."""
+RestoreRows = Callable[[str, Sequence[Message]], MadeT]
+"""Returns a message of a format, or what is sent of it, from its rows."""
 
 
-def restore_shaped_row(shaped: ShapedRow, restore: RestoreRows) -> Message | None:
+def restore_shaped_row(shaped: ShapedRow, restore: RestoreRows[Message]) -> Message | None:
     """Return the message that a row holds alone, if messages of its shape have a template."""
     shape, values = shaped
     entry = find_message_template(shape)
@@ -259,12 +262,39 @@ def restore_shaped_row(shaped: ShapedRow, restore: RestoreRows) -> Message | Non
     return build(values) if build else None
 
 
-def restore_shaped_rows(rows: Sequence[ShapedRow], restore: RestoreRows) -> Message | None:
+def restore_shaped_rows(rows: Sequence[ShapedRow], restore: RestoreRows[Message]) -> Message | None:
     """Return the message that some rows hold, if messages of their shapes have a template."""
     shapes = tuple([shape for shape, _ in rows])
     entry = find_message_template(shapes)
     build = entry.template or entry.see_again(_make_message_template, shapes, restore)
     return build([value for _, values in rows for value in values]) if build else None
+
+
+def write_shaped_row(shaped: ShapedRow, write: RestoreRows[list[Message]]) -> list[Message] | None:
+    """Return what is sent of a row in its own format, if rows of its shape have a template."""
+    shape, values = shaped
+    if not _is_sent_unchanged(shape, values):
+        return None
+    entry = find_message_template((write, shape))
+    build = entry.template or entry.see_again(_make_message_template, (shape,), write)
+    return build(values) if build else None
+
+
+def _is_sent_unchanged(shape: tuple[Any, ...], values: Sequence[Any]) -> bool:
+    """Tell whether a row has only texts and arguments that every writer sends as they are."""
+    _, _, role, _, _, form, parts, calls = shape
+    said, first_call = values[CONTENT_PLACE], FIRST_VALUE
+    if form == "json":
+        if role == "tool" or type(parts) is int:
+            return False
+        said, first_call = values[FIRST_VALUE], FIRST_VALUE + 1
+    if calls:
+        for place in range(first_call + CALL_SIZE - 1, len(values), CALL_SIZE):
+            if type(values[place]) is not dict or JSON_ESCAPE in values[place - 2]:
+                return False
+    if said is None:
+        return True
+    return not said.isspace() and (said.isascii() or replace_surrogates(said) is said)
 
 
 class KeptMessage(NamedTuple):
@@ -321,7 +351,9 @@ def find_message_template(_: tuple[Any, ...], /) -> TemplateEntry[Build]:
     return TemplateEntry()
 
 
-def _make_message_template(shapes: Iterable[tuple[Any, ...]], restore: RestoreRows) -> Build | None:
+def _make_message_template(
+    shapes: Iterable[tuple[Any, ...]], restore: RestoreRows[Any]
+) -> Build | None:
     named = [*starmap(RowShape, shapes)]
     specimens = _RowSpecimens(named)
     restored = restore(named[0].wire_format, specimens.rows)

@@ -53,6 +53,8 @@ class PlacedMessage(NamedTuple):
     """Whether the cache markers that it came in with are sent."""
     call_seq: int | None = None
     """The position of the message with the call that it answers, if that is known."""
+    written: list[Message] | None = None
+    """The parts that its format sends of it, if they are written already."""
 
     @property
     def is_made_up_call(self) -> bool:

@@ -29,6 +29,7 @@ from ..formats import (
     ANTHROPIC,
     CHAT,
     CHAT_NAMES,
+    GEMINI,
     RESPONSES,
     PlacedMessage,
     WrittenRequest,
@@ -58,7 +59,7 @@ from .line_rows import LineRows, LineUse, load_plain_rows
 from .log_messages import LOG_LANGUAGE, LogMessage, get_named_language
 from .message_rendering import LineStretch, RenderedSegment, keep_sent_names, render_segment
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
-from .row_rendering import write_plain_items, write_plain_messages
+from .row_rendering import WritePlainRequest, write_plain_line
 from .rules import RULE_LOG_TEXTS
 from .sent_digest import KEY_BYTES, SentDigest, key_messages
 from .verdicts import FRAME_BYTES, JudgedLine, Verdicts, judge_line, load_replacements
@@ -87,6 +88,8 @@ COST_BYTES = 100
 """Bytes of the measures of a message."""
 MOST_PATCHES = 100
 """Stretches that are rendered again one by one; if more change, the whole line is."""
+OWN_FORMATS = (RESPONSES.name, ANTHROPIC.name, GEMINI.name)
+"""The formats in which a line is plain if all of it came in them."""
 _FRAMED_KEYS = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
 _FRAMED_CALL_KEYS = _FRAMED_KEYS | {"tool_calls"}
 """Keys of a message whose sizes are measured apart, or counted in the frame."""
@@ -167,9 +170,10 @@ def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - th
     cuts = policy.cut_arguments and (
         policy.clearing == "always" or "arguments" in visible.cleared.values()
     )
-    is_own = format == RESPONSES.name and policy.foreign_reasoning != "text"
+    is_own = format in OWN_FORMATS and policy.foreign_reasoning != "text"
     return (
         (format == CHAT.name or is_own)
+        and not (policy.cache_control and format == ANTHROPIC.name)
         and not (visible.pinned or visible.ranges or policy.show_drafts or cuts)
         and not (policy.summary_role == "merge" and visible.summaries)
     )
@@ -177,7 +181,7 @@ def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - th
 
 def _write_plain_view(context: ViewContext, format: str, line: PlainLine) -> View:  # noqa: A002 - as above
     """Return the view of a plain line; its messages are placed only for an explanation."""
-    stored, sent = line
+    stored, write = line
     sight, turn_over, pointer = context.sight, context.turn_over, context.pointer
     summaries = [_place_summary(each, sight.policy) for each in sight.visible.summaries]
 
@@ -190,9 +194,8 @@ def _write_plain_view(context: ViewContext, format: str, line: PlainLine) -> Vie
         return [*summaries, *made.placed]
 
     explained = _explain(context, format, stored, place)
-    if summaries:
-        sent = [*get_format(format).write(summaries), *sent]
-    return View(sent, explained, pointer.session_id, pointer.branch, context.last)
+    sent, system = write(summaries)
+    return View(sent, explained, pointer.session_id, pointer.branch, context.last, system)
 
 
 class ComposedView(NamedTuple):
@@ -328,10 +331,10 @@ class RenderedLine(NamedTuple):
 
 
 class PlainLine(NamedTuple):
-    """A line whose messages are sent straight from its rows, and these messages."""
+    """A line whose messages are sent straight from its rows, and what writes them."""
 
     stored: StoredLine
-    sent: list[Message]
+    write: WritePlainRequest
 
 
 def _load_line(
@@ -358,14 +361,11 @@ def _load_line(
     if line is None:
         plain = plain and not (known and known.use.is_explained)
         stored, known_rows = _read_line(context, judged, known)
-        sent = None
-        if plain and format == CHAT.name:
-            sent = write_plain_messages(stored.rows, judged.final, known_rows)
-        elif plain:
-            sent = write_plain_items(stored.rows, judged.final)
-        line = (
-            _render_whole_line(context, format, stored) if sent is None else PlainLine(stored, sent)
-        )
+        write = None
+        if plain:
+            language = context.policy.language
+            write = write_plain_line(stored.rows, judged.final, format, language, known_rows)
+        line = PlainLine(stored, write) if write else _render_whole_line(context, format, stored)
     cache.count_view(hit=known_rows > 0)
     if cache.is_enabled:
         cache.count(hit=known_rows > 0)

@@ -1,4 +1,4 @@
-"""Rendering of stored rows as messages of a chat or items of Responses, without any repair.
+"""Rendering of stored rows as messages of a chat or of their own format, without any repair.
 
 Nearly every line of a chat is plain: each message is a text with calls in the usual shape, and the
 results of an answer follow it in the order of its calls. Then nothing has to be paired, repaired or
@@ -7,44 +7,97 @@ from the same rows, and so are the entries of a plain view once they are asked f
 
 A line of Responses is plain if all its rows are items of it: messages, calls of functions and their
 results. Each is restored by the template of its shape, and is sent but for what no request has.
+
+A line of Anthropic or Gemini is plain if all its rows came in that format and results follow their
+calls. What is sent of a row is built by a template that was made of what the format's own code
+writes for such a row; that code writes the rows that have none, and joins all to turns.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from ..database import Row
 from ..formats import (
+    CHAT,
     CHAT_NAMES,
     CHAT_PART_TYPES,
+    CODECS,
     RESPONSES,
     RESPONSES_NAMES,
     AcceptedNames,
+    Format,
+    PlacedMessage,
+    WrittenRequest,
     decode_message,
+    get_format,
+    make_api_call,
+    place_row,
     restore_row,
     shape_row,
     write_plain_item,
+    write_row_parts,
 )
 from ..messages import (
+    EMPTY_CALL_TEXT,
     PLAIN_FORMS,
     TIME_KEYS,
     WIRE_KEY,
+    Media,
     Message,
     assemble_message,
     decode_rest,
     join_call,
+    replace_media,
 )
+from ..phrases import Language
 from .line_rows import LineRows
 from .verdicts import Verdicts
 
 IDLE_KEYS = frozenset((*TIME_KEYS, "refusal", "annotations"))
 """Keys of a message that are not sent; others without a column may be, if they have a value."""
 
-_OWN_REST = re.compile(
-    r'(?:\[\[(?:"\w*",)*"\w*"\],)?\{"' + WIRE_KEY + r'":\{"format":"' + RESPONSES.name + '"'
-)
-"""How the rest of a row begins that is an item of Responses, after the order of its keys."""
+_OWN_REST = {
+    row.name: re.compile(
+        r'(?:\[\[(?:"\w*",)*"\w*"\],)?\{"' + WIRE_KEY + r'":\{"format":"' + row.name + '"'
+    )
+    for row in CODECS
+}
+"""How the rest of a row begins that came in a format, after the order of its keys."""
+
+
+USUAL_CALL_RESTS = frozenset((None, EMPTY_CALL_TEXT))
+"""What is kept beside calls of the usual shape, with arguments of any kind."""
+WritePlainRequest = Callable[[list[PlacedMessage]], WrittenRequest]
+"""Returns the request of a plain line with summaries in front of it."""
+
+
+def write_plain_line(
+    rows: LineRows,
+    judged: Verdicts,
+    format: str,  # noqa: A002 - the public name
+    language: Language,
+    checked: int = 0,
+) -> WritePlainRequest | None:
+    """Return what writes the request of a line in a format; None if the line is not plain.
+
+    The columns of the first rows were ``checked`` before.
+    """
+    target = get_format(format)
+    if target not in (CHAT, RESPONSES):
+        placed = place_plain_rows(rows, judged, target)
+        if placed is None:
+            return None
+        return lambda summaries: target.request([*summaries, *placed], language)
+    sent = (
+        write_plain_messages(rows, judged, checked)
+        if target is CHAT
+        else write_plain_items(rows, judged)
+    )
+    if sent is None:
+        return None
+    return lambda summaries: WrittenRequest([*target.write(summaries), *sent])
 
 
 def write_plain_messages(
@@ -104,12 +157,11 @@ def _write_plain_calls(rows: list[Row], accepted: AcceptedNames) -> dict[int, li
 
     None if one is not in the usual shape, or would be sent under another id or name.
     """
-    ids = {row[1] for row in rows}
-    if len(ids) < len(rows):
+    if not _accepts_calls(rows, accepted):
         return None
     calls: dict[int, list[Message]] = {}
     for seq, call_id, name, form, arguments, extra in rows:
-        if extra is not None or form != "text" or not call_id or not name:
+        if extra is not None or form != "text":
             return None
         function = {"name": name, "arguments": arguments}
         call = {"id": call_id, "type": "function", "function": function}
@@ -117,9 +169,16 @@ def _write_plain_calls(rows: list[Row], accepted: AcceptedNames) -> dict[int, li
             calls[seq].append(call)
         else:
             calls[seq] = [call]
+    return calls
+
+
+def _accepts_calls(rows: list[Row], accepted: AcceptedNames) -> bool:
+    """Tell whether calls are sent under the ids and names that they have."""
+    ids = {row[1] for row in rows}
     names = {row[2] for row in rows}
-    is_accepted = accepted.ids.fits_all(ids) and accepted.tools.fits_all(names)
-    return calls if is_accepted else None
+    if len(ids) < len(rows) or not (all(ids) and all(names)):
+        return False
+    return accepted.ids.fits_all(ids) and accepted.tools.fits_all(names)
 
 
 class _OpenCalls:
@@ -149,6 +208,115 @@ class _OpenCalls:
         seq, asked_id, *_ = self._asked[self._answered]
         self._answered += 1
         return place == (seq, 0) and call_id == asked_id
+
+
+def place_plain_rows(
+    rows: LineRows, judged: Verdicts, target: Format
+) -> list[PlacedMessage] | None:
+    """Return the messages of a line that came in a format, each in its place in a request of it.
+
+    None if the line is not plain.
+    """
+    rests = {row[-3] or "" for row in rows.messages}
+    calls = _group_own_calls(rows.calls, target.names)
+    if calls is None or not all(map(_OWN_REST[target.name].match, rests)):
+        return None
+    renamed = _find_renamed_results(rows, judged, calls)
+    if renamed is None:
+        return None
+    placed: list[PlacedMessage] = []
+    for row in rows.messages:
+        seq = row[0]
+        each = _place_own_row(
+            row,
+            calls.get(seq, ()),
+            rows.replaced.get(seq),
+            target,
+            is_usual=seq not in renamed,
+        )
+        if each is None:
+            return None
+        placed.append(each)
+    return placed
+
+
+def _find_renamed_results(
+    rows: LineRows, judged: Verdicts, calls: dict[int, list[Row]]
+) -> set[int] | None:
+    """Return the results that name another tool than their calls do.
+
+    None if the results of an answer do not follow it in the order of its calls.
+    """
+    renamed: set[int] = set()
+    asked: list[Row] = []
+    calling = answered = 0
+    for seq, role, name, _, call_id, *_ in rows.messages:
+        if role == "tool":
+            verdict = judged.get(seq)
+            if verdict is None or answered == len(asked) or verdict.call != (calling, answered):
+                return None
+            call = asked[answered]
+            if call_id != call[1] or (verdict.rule and seq not in rows.replaced):
+                return None
+            if name and name != call[2]:
+                renamed.add(seq)
+            answered += 1
+        elif answered < len(asked) or (seq in calls and role != "assistant"):
+            return None
+        elif seq in calls:
+            calling, asked, answered = seq, calls[seq], 0
+    return None if answered < len(asked) else renamed
+
+
+def _group_own_calls(
+    rows: list[Row], accepted: AcceptedNames | None
+) -> dict[int, list[Row]] | None:
+    """Return calls by the position of their message; None if one is not sent as it is."""
+    if accepted is None or not _accepts_calls(rows, accepted):
+        return None
+    calls: dict[int, list[Row]] = {}
+    for row in rows:
+        if row[-1] not in USUAL_CALL_RESTS:
+            return None
+        calls.setdefault(row[0], []).append(row)
+    return calls
+
+
+def _place_own_row(
+    row: Row,
+    calls: Sequence[Row],
+    replaced: str | None,
+    target: Format,
+    *,
+    is_usual: bool,
+) -> PlacedMessage | None:
+    """Return a row in its place, written by a template if it ``is_usual``.
+
+    None if others decide about a part of it.
+    """
+    if replaced is not None:
+        row = (*row[:-2], "text", replaced)
+    seq, role, *_ = row
+    try:
+        whole = (seq, None, None, target.name, *row[1:])
+        shaped = is_usual and shape_row(whole, calls)
+    except (TypeError, ValueError, RecursionError):
+        return None  # a text that is stored otherwise, or was changed: the general way tells
+    written = write_row_parts(shaped) if shaped else None
+    if written is None:
+        return _place_unusual_row(row, calls)
+    sent = [make_api_call((place, *call[1:3], None)) for place, call in enumerate(calls)]
+    return PlacedMessage(seq, {"role": role}, None, (*sent,), row[4], written=written)
+
+
+def _place_unusual_row(row: Row, calls: Sequence[Row]) -> PlacedMessage | None:
+    """Return a row that the code of its format writes; None for a result with media."""
+    stored = [join_call(*call[1:]) for call in calls]
+    message = assemble_message(row[1:], stored or None)
+    content = message.get("content")
+    if message["role"] == "tool" and replace_media(content, Media.named) is not content:
+        return None
+    return place_row(row[0], message)
 
 
 def write_plain_items(rows: LineRows, judged: Verdicts) -> list[Message] | None:
@@ -183,7 +351,7 @@ def _restore_item(
     replaced: str | None,
 ) -> Message | None:
     """Return an item of Responses as it is sent, None if it may be sent otherwise."""
-    if not _OWN_REST.match(row[-3] or ""):
+    if not _OWN_REST[RESPONSES.name].match(row[-3] or ""):
         return None
     if replaced is not None:
         row = (*row[:-2], "text", replaced)
