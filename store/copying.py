@@ -96,12 +96,12 @@ def _copy_tree(
 ) -> transfer.Transfer | LeftTree:
     """Copy a tree in one transaction, or only compare it."""
     opened = target.database.reading() if check else target.database.writing()
-    with source.database.reading() as reading:
-        try:
-            with opened as connection:
-                rows = dump.dump_tree(reading, tree_id)
-                return transfer.transfer_tree(connection, tree_id, rows, writes=not check)
-        except (InvalidValue, Damaged) as error:
+    try:
+        with source.database.reading() as reading, opened as connection:
+            rows = dump.dump_tree(reading, tree_id)
+            return transfer.transfer_tree(connection, tree_id, rows, writes=not check)
+    except (InvalidValue, Damaged) as error:
+        with source.database.reading() as reading:
             return LeftTree(tuple(transfer.list_tree_sessions(reading, tree_id)), str(error))
 
 

@@ -148,6 +148,13 @@ class Statement(Generic[RowT]):
         """Run a statement for its effect; a server's error appears later in the transaction."""
         self._execute(connection, values)
 
+    def run_many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+        """Run a statement for its effect with each of some rows of values."""
+        if len(rows) == 1:
+            self.run(connection, **rows[0])
+        elif rows:
+            _run_many(connection, self.text(connection.dialect.name), rows)
+
     def count_changed(self, connection: Connection, **values: Any) -> int:
         """Run a writing statement; return how many rows it touched."""
         cursor = self._execute(connection, values)
@@ -245,11 +252,15 @@ class Insertion(Statement[Row]):
             text, seals = self._positional(connection.dialect.name), self._seals
             if seals:
                 rows = [(*each, compute_seal(seals.names, seals.values(each))) for each in rows]
-            cursor = get_driver(connection).cursor()
-            try:
-                cursor.executemany(text, rows)
-            except UNSTORABLE_ERRORS as error:
-                raise build_value_error(error) from error
+            _run_many(connection, text, rows)
+
+
+def _run_many(connection: Connection, text: str, rows: Sequence[Any]) -> None:
+    cursor = get_driver(connection).cursor()
+    try:
+        cursor.executemany(text, rows)
+    except UNSTORABLE_ERRORS as error:
+        raise build_value_error(error) from error
 
 
 class _SealColumns(NamedTuple):

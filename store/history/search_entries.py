@@ -75,10 +75,11 @@ def write_message_entries(
     Rows begin with the position and the message.
     """
     if connection.dialect.name == "postgresql":
-        for seq, message, *_ in rows:
-            at = EntryPlace(place[0], place[1], seq)
-            entry = build_entry(at, messages.join_message_texts(message))
-            WRITE_ENTRY.run(connection, **entry)
+        entries = [
+            build_entry(EntryPlace(place[0], place[1], seq), messages.join_message_texts(message))
+            for seq, message, *_ in rows
+        ]
+        WRITE_ENTRY.run_many(connection, entries)
 
 
 def write_summary_entry(

@@ -422,8 +422,8 @@ _RULE_TABLES = (
 
 
 @cache
-def list_tree_rules(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
-    """Return the rules with statements that check one tree, ``tree_id``.
+def _build_tree_rules(dialect: str) -> tuple[Statement[Row], list[tuple[RowRule, Statement[Any]]]]:
+    """Return a statement for the numbers of the rules that a tree breaks, and one for each rule.
 
     Each query of all trees follows definitions of its tables that hold only the rows of the tree.
     """
@@ -434,4 +434,15 @@ def list_tree_rules(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
         of_tree.format(name, schema, kept.get(name, "NOT MATERIALIZED")) for name in _RULE_TABLES
     )
     begin = f"WITH {', '.join(tables)}"
-    return [(rule, Statement(text(f"{begin} {rule.query}"))) for rule in parse_rules()]
+    tests = (f"SELECT {at} WHERE EXISTS ({rule.query})" for at, rule in enumerate(parse_rules()))
+    return Statement(text(f"{begin} {' UNION ALL '.join(tests)}")), [
+        (rule, Statement(text(f"{begin} {rule.query}"))) for rule in parse_rules()
+    ]
+
+
+def check_tree_rules(connection: Connection, tree_id: int) -> Iterator[Finding]:
+    """Yield the breaches of the rules between the rows of a tree."""
+    broken, rules = _build_tree_rules(connection.dialect.name)
+    for number in broken.values(connection, tree_id=tree_id):
+        rule, found = rules[number]
+        yield from rule.breaches(found.rows(connection, tree_id=tree_id))

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
-from functools import cache
 from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 from typing import Any
@@ -19,13 +17,13 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     LargeBinary,
-    Select,
     Table,
-    Text,
     bindparam,
-    collate,
+    exists,
+    literal_column,
     select,
     union,
+    union_all,
 )
 
 from ..clock import Now, resolve_now
@@ -60,14 +58,14 @@ from ..history import (
 )
 from .checks import (
     OLDER,
-    STREAM_OPTIONS,
     check_keys,
     check_structures,
     check_table_seals,
-    list_tree_rules,
+    check_tree_rules,
     require_sound,
 )
 from .line_checks import check_tree
+from .row_pages import TreePages
 
 __all__ = [
     "END",
@@ -79,11 +77,13 @@ __all__ = [
     "dump_store",
     "dump_tree",
     "insert_rows",
+    "insert_tree",
     "list_trees",
     "load_tree",
     "load_tree_rows",
     "parse_tree_id",
     "require_schema",
+    "write_missing_rows",
 ]
 
 RowFields = dict[str, Any]
@@ -98,8 +98,20 @@ REFILLED_TABLES = (ancestors, search_rows, token_counts)
 DUMPED_TABLES = {table.name: table for table in TREE_TABLES if table not in REFILLED_TABLES}
 ROWS_AT_ONCE = 100
 """Rows written at once."""
-LARGE_ROW_OPTIONS = {**STREAM_OPTIONS, "max_row_buffer": 1}
-"""How rows are read that may have megabytes each."""
+TREE_PAGES = {
+    name: TreePages(select(*list(table.c)[1:]), table) for name, table in DUMPED_TABLES.items()
+}
+FILLED_TABLES = Statement(
+    union_all(
+        *(
+            select(literal_column(f"'{name}'")).where(
+                exists().where(table.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
+            )
+            for name, table in DUMPED_TABLES.items()
+        )
+    )
+)
+"""The tables that have rows of a tree."""
 TREE_ID_PATTERN = re.compile("[0-9]{1,19}")
 REVISION_PATTERN = re.compile("[0-9]{4}")
 KNOWN_COLUMNS = {name: {column.name for column in table.c} for name, table in DUMPED_TABLES.items()}
@@ -220,38 +232,27 @@ def replace_other_sessions(
 def dump_tree(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
     """Compare a tree with its digests and seals, then yield its rows. Raises Damaged."""
     with limit_page_cache(connection):
-        sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
-        rules = list_tree_rules(connection.dialect.name)
-        broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
-        keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
-        require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
-        for table in DUMPED_TABLES.values():
+        known = FILLED_TABLES.values(connection, tree_id=tree_id)
+        filled = [table for table in DUMPED_TABLES.values() if table.name in known]
+        for table in filled:
+            if table in SEALED_TABLES:
+                require_sound(check_table_seals(connection, table, tree_id))
+        for check in (check_tree_rules, check_keys, check_tree):
+            require_sound(check(connection, tree_id))
+        for table in filled:
             for fields in load_tree_rows(connection, table, tree_id):
                 yield table.name, fields
 
 
 def load_tree_rows(connection: Connection, table: Table, tree_id: int) -> Iterator[RowFields]:
     """Yield the rows of a tree in a table, in the order of their keys."""
-    of_tree = _select_in_order(table, connection.dialect.name).where(table.c.tree_id == tree_id)
-    options = LARGE_ROW_OPTIONS if table is attachments else STREAM_OPTIONS
-    with closing(connection.execute(of_tree, execution_options=options)) as rows:
-        for row in rows.mappings():
-            given = ((name, value) for name, value in row.items() if value is not None)
-            yield {
-                name: value.hex() if isinstance(value, bytes) else value for name, value in given
-            }
-
-
-@cache
-def _select_in_order(table: Table, dialect: str) -> Select[Any]:
-    """Build a query for rows in one order on all servers: texts by their characters."""
-    columns = (column for column in table.c if column.name != "tree_id")
-    by_character = dialect != "sqlite"
-    keys = (
-        collate(key, "C") if by_character and isinstance(key.type, Text) else key
-        for key in table.primary_key
-    )
-    return select(*columns).order_by(*keys)
+    names = table.c.keys()[1:]
+    for row in TREE_PAGES[table.name].scan(connection, tree_id):
+        yield {
+            name: value.hex() if isinstance(value, bytes) else value
+            for name, value in zip(names, row, strict=True)
+            if value is not None
+        }
 
 
 def require_schema(head: RowFields) -> None:
@@ -302,19 +303,24 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
             if stored != given:
                 raise InvalidValue("this conversation and its forks exist already, and differ")
         return False
-    for name, of_table in groupby(rows, itemgetter(0)):
-        insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
-    finish_loading(connection, tree_id)
-    return True
-
-
-def finish_loading(connection: Connection, tree_id: int) -> None:
-    """Write what a tree lacks on a server, and refuse an unsound one. Raises InvalidValue."""
-    write_missing_ancestors(connection, tree_id)
-    write_missing_entries(connection, tree_id)
+    insert_tree(connection, tree_id, rows)
     for finding in chain(check_tree(connection, tree_id), check_keys(connection, tree_id)):
         if finding.check != OLDER:
             raise InvalidValue(f"{finding.where}: {finding.problem}")
+    return True
+
+
+def insert_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> None:
+    """Write the rows of a new tree, and what follows from them on a server. Raises InvalidValue."""
+    for name, of_table in groupby(rows, itemgetter(0)):
+        insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
+    write_missing_rows(connection, tree_id)
+
+
+def write_missing_rows(connection: Connection, tree_id: int) -> None:
+    """Write what the rows of a tree from another store lack on a server."""
+    write_missing_ancestors(connection, tree_id)
+    write_missing_entries(connection, tree_id)
 
 
 def insert_rows(connection: Connection, tree_id: int, name: str, rows: Iterator[RowFields]) -> None:

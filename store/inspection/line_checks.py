@@ -78,11 +78,12 @@ from .checks import (
     check_kinds,
     check_pages,
     check_table_seals,
-    list_tree_rules,
+    check_tree_rules,
     open_savepoint,
     report_unchecked_place,
     require_sound,
 )
+from .row_pages import TreePages
 
 RUN_LENGTH = 500
 """Messages whose facts are derived at once."""
@@ -184,14 +185,10 @@ WHERE (b.tree_id, b.branch) > (:tree_id, :branch)
 ORDER BY b.tree_id, b.branch
 """
 """The branches after one, in the order of their keys."""
-BRANCH_END = Statement(
-    text(
-        f"""{_BRANCH_ENDS.replace("= b.tree_id", "= :tree_id")}
-WHERE b.tree_id = :tree_id AND b.branch = :branch"""
-    ),
-    row=BranchEnd,
-)
+_TREE_BRANCH_ENDS = _BRANCH_ENDS.replace("= b.tree_id", "= :tree_id") + "WHERE b.tree_id = :tree_id"
+BRANCH_END = Statement(text(f"{_TREE_BRANCH_ENDS} AND b.branch = :branch"), row=BranchEnd)
 """One branch of a tree."""
+TREE_BRANCHES = Statement(text(f"{_TREE_BRANCH_ENDS} ORDER BY b.branch"), row=BranchEnd)
 
 
 class RowStream:
@@ -237,19 +234,14 @@ TABLE_QUERIES: TableStreams[Select[Any]] = TableStreams(
     INSERT_FACTS.inserted(),
 )
 """The columns of each stream; of derived rows, the written columns."""
+_queried_tables: list[Any] = [each.get_final_froms()[0] for each in TABLE_QUERIES]
+STREAM_PAGES = TableStreams(*map(TreePages, TABLE_QUERIES, _queried_tables))
+"""The same streams, of a tree."""
 
 
 def check_lines(connection: Connection) -> Iterator[Finding]:
     """Read every branch; after damage, go on with the next branch."""
-    yield from _check_from(connection, ReadPlace())
-
-
-def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
-    """Read every branch of a tree, as `check_lines` does."""
-    yield from _check_from(connection, ReadPlace(tree_id))
-
-
-def _check_from(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
+    place = ReadPlace()
     while not place.is_at_end:
         try:
             with open_savepoint(connection):
@@ -262,46 +254,57 @@ def _check_from(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
                     )
                     for row in opened.enter_context(closing(rows)):
                         branch = BranchEnd(*row)
-                        if place.tree_id not in (None, branch.tree_id):
-                            break
                         place.after, place.name = (branch.tree_id, branch.branch), branch.place()
                         place.moved = True
-                        streams = streams or TableStreams(
-                            *(
-                                _open_stream(connection, query, start, opened)
-                                for query in TABLE_QUERIES
-                            )
-                        )
+                        streams = streams or _open_streams(connection, start, opened)
                         yield from _check_branch(connection, branch, streams, place)
                 place.is_at_end = True
         except Exception as error:  # noqa: BLE001 - after any error the other branches are checked
             yield report_unchecked_place(place.name, error)
             place.is_at_end = place.is_at_end or not place.moved
-    if place.older:
-        problem = f"{place.older} messages have digests of version 1, without when they were stored"
-        yield Finding(OLDER, "the store", problem)
+    yield from place.report_older()
+
+
+def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
+    """Read every branch of a tree, up to a place that cannot be read."""
+    place = ReadPlace()
+    streams = TableStreams(*(RowStream(each.scan(connection, tree_id)) for each in STREAM_PAGES))
+    try:
+        for branch in TREE_BRANCHES.rows(connection, tree_id=tree_id):
+            place.name = branch.place()
+            yield from _check_branch(connection, branch, streams, place)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the tree is not known to be sound
+        yield report_unchecked_place(place.name, error)
+    yield from place.report_older()
 
 
 class ReadPlace:
-    """The place up to which branches were read: of all, or of a tree."""
+    """The place up to which branches were read."""
 
-    def __init__(self, tree_id: int | None = None) -> None:
-        self.tree_id = tree_id
-        self.after: KeyPrefix = (-1 if tree_id is None else tree_id, -1)
+    def __init__(self) -> None:
+        self.after: KeyPrefix = (-1, -1)
         self.name = "the branches"
         self.moved = self.is_at_end = False
         self.older = 0
 
+    def report_older(self) -> Iterator[Finding]:
+        """Yield a finding if messages were read that an earlier release did not protect."""
+        if self.older:
+            problem = "have digests of version 1, without when they were stored"
+            yield Finding(OLDER, "the store", f"{self.older} messages {problem}")
 
-def _open_stream(
-    connection: Connection, query: Select[Any], after: KeyPrefix, opened: ExitStack
-) -> RowStream:
-    """Begin to read the rows of a table after a branch."""
-    (table,) = query.get_final_froms()
-    is_after = tuple_(table.c.tree_id, table.c.branch) > tuple_(*after)
-    ordered = query.where(is_after).order_by(*table.primary_key)
-    rows = connection.execute(ordered, execution_options=STREAM_OPTIONS)
-    return RowStream(opened.enter_context(closing(rows)))
+
+def _open_streams(
+    connection: Connection, after: KeyPrefix, opened: ExitStack
+) -> TableStreams[RowStream]:
+    """Begin to read the rows of all tables after a branch."""
+    streams = []
+    for query, table in zip(TABLE_QUERIES, _queried_tables, strict=True):
+        is_after = tuple_(table.c.tree_id, table.c.branch) > tuple_(*after)
+        ordered = query.where(is_after).order_by(*table.primary_key)
+        rows = connection.execute(ordered, execution_options=STREAM_OPTIONS)
+        streams.append(RowStream(opened.enter_context(closing(rows))))
+    return TableStreams(*streams)
 
 
 def _check_branch(
@@ -325,9 +328,7 @@ def _check_branch(
 RUN_QUERIES: TableStreams[Statement[Any]] = TableStreams(
     *(
         Statement(each.where(lines.match_run(table)).order_by(*table.primary_key))
-        for each in TABLE_QUERIES
-        for table in each.get_final_froms()
-        if isinstance(table, Table)
+        for each, table in zip(TABLE_QUERIES, _queried_tables, strict=True)
     )
 )
 """The same streams, of a run."""
@@ -611,8 +612,7 @@ class ReadCheck:
         state = TREE_STATE.rows(connection, tree_id=tree_id)
         if self._states.get(tree_id) == state:
             return
-        for rule, breaches in list_tree_rules(connection.dialect.name):
-            require_sound(rule.breaches(breaches.rows(connection, tree_id=tree_id)))
+        require_sound(check_tree_rules(connection, tree_id))
         require_sound(check_keys(connection, tree_id))
         _remember_compared(self._states, tree_id, state)
 

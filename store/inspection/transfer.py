@@ -46,10 +46,10 @@ from .dump import (
     RowFields,
     StoredRow,
     build_row_parser,
-    finish_loading,
     insert_rows,
-    load_tree,
+    insert_tree,
     load_tree_rows,
+    write_missing_rows,
 )
 
 __all__ = ["Transfer", "find_erased_sessions", "list_tree_sessions", "mark_trees", "transfer_tree"]
@@ -174,14 +174,15 @@ def transfer_tree(
 ) -> Transfer:
     """Write the rows of a tree that the store lacks; tell what became of the tree.
 
-    Without ``writes`` tell what would become of it. Raises InvalidValue if the stored tree is not
-    an earlier state of the given one, if the rows make no sound tree, or if a session with one of
-    its ids exists; nothing may be committed then.
+    Its rows come from a store that has compared them, as `dump_tree` does: afterwards the tree has
+    the same ones. Without ``writes`` tell what would become of it. Raises InvalidValue if the
+    stored tree is not an earlier state of the given one, or if a session with one of its ids
+    exists; nothing may be committed then.
     """
     with limit_page_cache(connection):
         if not STORED_TREE.row(connection, tree_id=tree_id):
             if writes:
-                load_tree(connection, tree_id, rows)
+                insert_tree(connection, tree_id, rows)
             return "new"
         changes = [
             _TableChanges(connection, tree_id, each, writes) for each in DUMPED_TABLES.values()
@@ -199,7 +200,7 @@ def transfer_tree(
         if not any(each.count for each in changes):
             return "same"
         if writes:
-            finish_loading(connection, tree_id)
+            write_missing_rows(connection, tree_id)
     return "grown"
 
 

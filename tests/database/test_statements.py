@@ -371,6 +371,7 @@ OF_A_WHOLE_TREE = {
     "history.message_lookup.FIND_TREE_PREFIX": "a beginning of ids may be common in other trees",
     "inspection.usage_statistics.LINE_FILES": "counts over a tree",
     "inspection.usage_statistics.LINE_TOOLS": "counts over a tree",
+    "inspection.dump.FILLED_TABLES": "each search ends with its first row",
 }
 """The statements that search these tables by no position, each with its reason."""
 

@@ -90,7 +90,7 @@ INSIDE = {
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
-        "console checks usage_statistics sql_console line_checks integrity dump transfer storage_use copies upkeep distribution advice"
+        "console checks usage_statistics sql_console row_pages line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
     "mcp": "answers passages commands digests ranking tools server",
     "messages": "json_text attached_bytes columns searched_texts plain_messages media wire_fields redacted_messages",

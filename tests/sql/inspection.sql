@@ -36,6 +36,168 @@ SELECT erasures.tree_id
 FROM erasures
 ORDER BY tree_id
 
+-- inspection.dump.FILLED_TABLES
+SELECT 'attachments'
+WHERE EXISTS (
+  SELECT *
+  FROM attachments
+  WHERE attachments.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'branches'
+WHERE EXISTS (
+  SELECT *
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'erasures'
+WHERE EXISTS (
+  SELECT *
+  FROM erasures
+  WHERE erasures.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'head_moves'
+WHERE EXISTS (
+  SELECT *
+  FROM head_moves
+  WHERE head_moves.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'kept_usages'
+WHERE EXISTS (
+  SELECT *
+  FROM kept_usages
+  WHERE kept_usages.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'request_texts'
+WHERE EXISTS (
+  SELECT *
+  FROM request_texts
+  WHERE request_texts.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'requests'
+WHERE EXISTS (
+  SELECT *
+  FROM requests
+  WHERE requests.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'running_bills'
+WHERE EXISTS (
+  SELECT *
+  FROM running_bills
+  WHERE running_bills.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'session_keys'
+WHERE EXISTS (
+  SELECT *
+  FROM session_keys
+  WHERE session_keys.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'drafts'
+WHERE EXISTS (
+  SELECT *
+  FROM drafts
+  WHERE drafts.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'messages'
+WHERE EXISTS (
+  SELECT *
+  FROM messages
+  WHERE messages.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'sessions'
+WHERE EXISTS (
+  SELECT *
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'summaries'
+WHERE EXISTS (
+  SELECT *
+  FROM summaries
+  WHERE summaries.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'usages'
+WHERE EXISTS (
+  SELECT *
+  FROM usages
+  WHERE usages.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'compaction_records'
+WHERE EXISTS (
+  SELECT *
+  FROM compaction_records
+  WHERE compaction_records.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'draft_pieces'
+WHERE EXISTS (
+  SELECT *
+  FROM draft_pieces
+  WHERE draft_pieces.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'message_attachments'
+WHERE EXISTS (
+  SELECT *
+  FROM message_attachments
+  WHERE message_attachments.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'message_facts'
+WHERE EXISTS (
+  SELECT *
+  FROM message_facts
+  WHERE message_facts.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'notes'
+WHERE EXISTS (
+  SELECT *
+  FROM notes
+  WHERE notes.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'redactions'
+WHERE EXISTS (
+  SELECT *
+  FROM redactions
+  WHERE redactions.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'tool_calls'
+WHERE EXISTS (
+  SELECT *
+  FROM tool_calls
+  WHERE tool_calls.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'tool_results'
+WHERE EXISTS (
+  SELECT *
+  FROM tool_results
+  WHERE tool_results.tree_id = :tree_id
+)
+UNION ALL
+SELECT 'tool_result_paths'
+WHERE EXISTS (
+  SELECT *
+  FROM tool_result_paths
+  WHERE tool_result_paths.tree_id = :tree_id
+)
+
 -- inspection.dump.INSERT_ID
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id, :tree_id)
@@ -222,6 +384,56 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.tree_id,
   message_facts.branch,
   message_facts.seq
+
+-- inspection.line_checks.TREE_BRANCHES
+SELECT b.tree_id,
+  b.branch,
+  b.parent_position,
+  b.session_id,
+  CASE
+    WHEN s.head_branch = b.branch THEN s.head
+    ELSE COALESCE(
+      (
+        SELECT MAX(m.from_position)
+        FROM head_moves m
+        WHERE m.tree_id = :tree_id
+          AND m.session_id = b.session_id
+          AND m.from_branch = b.branch
+          AND m.kind <> 'fork'
+      ),
+      (
+        SELECT kept
+        FROM erasures e
+        WHERE e.tree_id = :tree_id
+          AND e.branch = b.branch
+        ORDER BY erasure DESC
+        LIMIT 1
+      )
+    )
+  END,
+  EXISTS (
+    SELECT 1
+    FROM erasures e
+    WHERE e.tree_id = :tree_id
+      AND e.branch = b.branch
+      AND e.finished_at IS NULL
+  ),
+  CASE
+    WHEN s.id IS NULL THEN o.project_root
+    ELSE s.project_root
+  END,
+  o.fold_case
+FROM branches b
+LEFT JOIN sessions s ON s.tree_id = :tree_id
+  AND s.id = b.session_id
+LEFT JOIN sessions o ON o.tree_id = :tree_id
+  AND o.id = (
+    SELECT MIN(id)
+    FROM sessions
+    WHERE tree_id = :tree_id
+  )
+WHERE b.tree_id = :tree_id
+ORDER BY b.branch
 
 -- inspection.line_checks.TREE_STATE
 SELECT sessions.id,
