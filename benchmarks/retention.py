@@ -20,7 +20,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -39,6 +38,7 @@ from store import Policy, Store
 from store.copying import copy
 from store.inspection.dump import DUMPED_TABLES
 
+from . import alone
 from .erasing import appending
 from .recorded import Transcript, largest
 
@@ -309,7 +309,7 @@ def do_step(name: str, *places: str) -> None:
     with Store(source) as old, Store(target) as new:
         print(flush=True)
         copy(old, new)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    most = alone._memory("VmHWM")  # other figures count that of the process which began this one
     (file,) = (each for each in places if "://" not in each)
     Path(f"{file}.memory").write_text(json.dumps(most), "utf-8")
 
