@@ -8,7 +8,6 @@ declared, read and closed anew for each tree. What is written meanwhile does not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
@@ -46,26 +45,15 @@ class TreePages:
 
     def __init__(self, query: Select[Any], table: Table) -> None:
         keys = list(table.primary_key)[1:]
-        self._names = [f"after_{key.name}" for key in keys]
-        self._first = {f"after_{key.name}": _get_least_value(key) for key in keys}
-        names = [column.name for column in query.selected_columns]
-        self._get_keys = itemgetter(*(names.index(key.name) for key in keys))
-        self._is_single, self._most = len(keys) == 1, MOST_ROWS.get(table, WIDE_ROWS)
-        after = [bindparam(f"after_{key.name}", type_=key.type) for key in keys]
-        of_tree = query.where(table.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
-
-        def build_page(ordered: list[Any]) -> Select[Any]:
-            begins = tuple_(*ordered) > tuple_(*after)
-            if self._is_single:
-                begins = ordered[0] > after[0]
-            page = of_tree.where(begins).order_by(*ordered)
-            return page.limit(literal_column(str(self._most)))
-
-        by_character: list[Any] = list(keys)
-        for at, key in enumerate(keys):
-            if isinstance(key.type, Text):
-                by_character[at] = collate(key, "C")
-        self._page: Statement[Row] = Statement(build_page(keys), on_server=build_page(by_character))
+        names = query.selected_columns.keys()
+        self._places = {f"after_{key.name}": names.index(key.name) for key in keys}
+        self._first = dict(zip(self._places, map(_get_least_value, keys), strict=True))
+        self._most = MOST_ROWS.get(table, WIDE_ROWS)
+        page = query.limit(literal_column(str(self._most)))
+        on_server = _build_query_after_keys(page, keys, list(map(_order_by_character, keys)))
+        self._page: Statement[Row] = Statement(
+            _build_query_after_keys(page, keys, keys), on_server=on_server
+        )
 
     def scan(self, connection: Connection, tree_id: int) -> Iterator[Row]:
         """Yield the rows of a tree, in one order on all servers: texts by their characters."""
@@ -75,8 +63,20 @@ class TreePages:
             yield from page
             after = None
             if len(page) == self._most:
-                last = self._get_keys(page[-1])
-                after = dict(zip(self._names, [last] if self._is_single else last, strict=True))
+                last = page[-1]
+                after = {name: last[at] for name, at in self._places.items()}
+
+
+def _build_query_after_keys(page: Select[Any], keys: list[Any], ordered: list[Any]) -> Select[Any]:
+    """Build the query for rows of a tree after given keys, as these are ordered."""
+    tree_id = keys[0].table.c.tree_id
+    of_tree = page.where(tree_id == bindparam("tree_id", type_=BIG_INTEGER))
+    after = [bindparam(f"after_{key.name}", type_=key.type) for key in keys]
+    return of_tree.where(tuple_(*ordered) > tuple_(*after)).order_by(*ordered)
+
+
+def _order_by_character(key: Any) -> Any:
+    return collate(key, "C") if isinstance(key.type, Text) else key
 
 
 def _get_least_value(key: Any) -> Any:
