@@ -188,7 +188,7 @@ ORDER BY b.tree_id, b.branch
 _TREE_BRANCH_ENDS = _BRANCH_ENDS.replace("= b.tree_id", "= :tree_id") + "WHERE b.tree_id = :tree_id"
 BRANCH_END = Statement(text(f"{_TREE_BRANCH_ENDS} AND b.branch = :branch"), row=BranchEnd)
 """One branch of a tree."""
-TREE_BRANCHES = Statement(text(f"{_TREE_BRANCH_ENDS} ORDER BY b.branch"), row=BranchEnd)
+TREE_BRANCH_ENDS = Statement(text(f"{_TREE_BRANCH_ENDS} ORDER BY b.branch"), row=BranchEnd)
 
 
 class RowStream:
@@ -270,7 +270,7 @@ def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
     place = ReadPlace()
     streams = TableStreams(*(RowStream(each.scan(connection, tree_id)) for each in STREAM_PAGES))
     try:
-        for branch in TREE_BRANCHES.rows(connection, tree_id=tree_id):
+        for branch in TREE_BRANCH_ENDS.rows(connection, tree_id=tree_id):
             place.name = branch.place()
             yield from _check_branch(connection, branch, streams, place)
     except Exception as error:  # noqa: BLE001 - whatever it is, the tree is not known to be sound

@@ -385,7 +385,7 @@ ORDER BY message_facts.tree_id,
   message_facts.branch,
   message_facts.seq
 
--- inspection.line_checks.TREE_BRANCHES
+-- inspection.line_checks.TREE_BRANCH_ENDS
 SELECT b.tree_id,
   b.branch,
   b.parent_position,
