@@ -153,6 +153,7 @@ def test_switching_search_on_waits_for_writers(url: str) -> None:
         with store.database.writing() as connection:
             line = Line(connection, lock_session(connection, "s", None))
             append.insert_batch(line, append.prepare_batch(said("late"), 1))
+            connection.exec_driver_sql("SELECT 1")  # by now the server has its rows
             switched.start()
             switched.join(0.3)
             assert switched.is_alive()
