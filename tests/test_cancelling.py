@@ -318,7 +318,7 @@ STATES = "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
 
 LIMITS = {0: LONG, 1: 0.0}
 """Seconds after which the first two tasks are cancelled, so that some are and some are not."""
-LONGEST_LIMIT = 0.4
+LONGEST_LIMIT = 1.0
 """Seconds after which all other tasks are cancelled."""
 
 

@@ -317,7 +317,7 @@ def test_what_is_wrong_is_found(
     monkeypatch: pytest.MonkeyPatch, place: str, wrong: object, problem: str
 ) -> None:
     """Each look finds what it is for."""
-    monkeypatch.setattr("store.view.build.write_plain_messages", lambda *_: None)  # pair them all
+    monkeypatch.setattr("store.view.build.write_plain_line", lambda *_: None)  # pair them all
     monkeypatch.setattr(place, wrong)
     assert [each for each in replayed(TOLD, RATIO).violations if problem in each]
 

@@ -449,10 +449,10 @@ def test_the_workers_of_the_image_end(app: App) -> None:
     app.settings["METRICS"] = f"127.0.0.1:{first}"
     app.start()
     chat = app.begin("eve")
-    events = app.events(chat, "eve", text="tell slowly")
-    heard = next(events)["text"] + next(events)["text"]
     told = until(lambda: (both := [*metrics(first)]) and len(both) == 2 and both)
     assert sum('{operation="create_session",outcome="ok"} 1' in each for each in told) == 1
+    events = app.events(chat, "eve", text="tell slowly")
+    heard = next(events)["text"] + next(events)["text"]
     app.process.terminate()
     heard += "".join(each.get("text", "") for each in events)
     app.process.wait(PATIENCE)
