@@ -111,9 +111,9 @@ def pages_ours(path: str, session: str) -> dict[str, Any]:
     from store import Store
 
     with Store(path) as store:
-        idle = _memory("VmRSS")
+        idle = read_memory("VmRSS")
         count = sum(len(page) for page in store.pages(session))
-    return {"mib": _memory("VmHWM") - idle, "count": count}
+    return {"mib": read_memory("VmHWM") - idle, "count": count}
 
 
 def pages_raw(path: str, session: str) -> dict[str, Any]:
@@ -121,12 +121,12 @@ def pages_raw(path: str, session: str) -> dict[str, Any]:
     from benchmarks.rivals import Raw
 
     raw = Raw(Path(path))
-    idle = _memory("VmRSS")
+    idle = read_memory("VmRSS")
     count = sum(len(page) for page in raw.pages(session))
-    return {"mib": _memory("VmHWM") - idle, "count": count}
+    return {"mib": read_memory("VmHWM") - idle, "count": count}
 
 
-def _memory(name: str) -> float:
+def read_memory(name: str) -> float:
     """Return a figure of this process's memory in MiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(name):

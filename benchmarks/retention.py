@@ -309,7 +309,7 @@ def do_step(name: str, *places: str) -> None:
     with Store(source) as old, Store(target) as new:
         print(flush=True)
         copy(old, new)
-    most = alone._memory("VmHWM")  # other figures count that of the process which began this one
+    most = alone.read_memory("VmHWM")  # other figures count the parent, too
     (file,) = (each for each in places if "://" not in each)
     Path(f"{file}.memory").write_text(json.dumps(most), "utf-8")
 

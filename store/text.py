@@ -55,7 +55,7 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def hide_password(url: str) -> str:
-    """Return a URL with *** for passwords, also one that is no proper URL or quotes nothing."""
+    """Return a URL with its passwords replaced by ***, even if it is malformed."""
     return _USER_PASSWORD.sub(r"\1***", _QUERY_PASSWORD.sub("***", url))
 
 

@@ -34,7 +34,7 @@ def missed(recording: Recording, index: int, shown: Sight, known: set[String]) -
     return [string for string in dict.fromkeys(needed) if string not in seen | known]
 
 
-def are_words(missing: Sequence[String]) -> bool:
+def has_only_words(missing: Sequence[String]) -> bool:
     """Tell whether plain words alone are missing."""
     return bool(missing) and all(string.kind == "word" for string in missing)
 

@@ -12,7 +12,7 @@ from store import Compaction, Policy, Store, View
 from ..recorded import Message
 from .pricing import Cache, Prices, Request
 from .programs import Program, ProgramSession, Sent
-from .recalls import CALLED_BACK, are_words, called_back, missed
+from .recalls import CALLED_BACK, called_back, has_only_words, missed
 from .recording import Recording
 from .reuse import Sight, Tally, look
 from .strings import String, texts
@@ -172,7 +172,7 @@ class _Replay:
             shown = sight(sent, self._recording.messages)
             known = {string for _, strings in self._called for string in strings}
             missing = missed(self._recording, index, shown, known)
-            if are_words(missing):
+            if has_only_words(missing):
                 self._word_misses += 1
                 missing = []
             self._look_for_reuse(index, shown, request.sent, now, moments)

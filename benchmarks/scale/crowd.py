@@ -112,7 +112,7 @@ def _wrong(store: Store, name: str, count: int) -> int:
 async def work(path: str, first: int, count: int, seconds: float) -> dict[str, Any]:
     """Open the store, wait for a line, let the sessions work; return what they did."""
     async with AsyncStore(path) as store:
-        idle = alone._memory("VmRSS")
+        idle = alone.read_memory("VmRSS")
         print("ready", flush=True)
         sys.stdin.readline()
         begun = time.perf_counter()
@@ -130,7 +130,7 @@ async def work(path: str, first: int, count: int, seconds: float) -> dict[str, A
         "seconds": taken,
         "errors": len(errors),
         "idle": idle,
-        "mib": alone._memory("VmHWM"),
+        "mib": alone.read_memory("VmHWM"),
     }
 
 

@@ -143,6 +143,7 @@ def health(ctx: typer.Context, json: Json = False) -> None:
     try:
         with open_existing_store(ctx, read_only=True) as store:  # otherwise it would be upgraded
             found = store.health()
+        # It was opened to be read only: if it cannot be written, a problem says so.
         found = found._replace(writable=not found.problems)
     except StoreError as error:
         announce_store(ctx)

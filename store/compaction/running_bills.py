@@ -11,8 +11,8 @@ lifetime of the cache that the policy names. If usages tell cached tokens, they 
 cache had lived through a pause: then the bills are corrected, and the lifetime is learned.
 
 The lifetime may have been named wrong. A cache that has just reached it is given up only if the
-bound is kept should it still live. After twice the lifetime, or a pause that a usage has told to be
-too long, it is gone.
+bound would hold even if the cache still lived. After twice the lifetime, or a pause that was too
+long according to a usage, it is gone.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RunningBill(NamedTuple):
         return now - self.at >= lifetime
 
     def is_surely_cold(self, now: int, lifetime: int) -> bool:
-        """Tell whether the cache has forgotten it, even if it lives longer than it is said to."""
+        """Tell whether the cache is gone, even if its lifetime was named too short."""
         pause = now - self.at
         was_over = self.shortest_over is not None and pause >= self.shortest_over
         return was_over or pause >= SURE_LIFETIMES * lifetime

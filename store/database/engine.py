@@ -502,8 +502,8 @@ class Database:
     def fold_log(self, patience: float | None = None) -> float:
         """Fold a file's write-ahead log in, as far as no connection reads an older state.
 
-        Others wait only while it is at work, not for readers. Returns for how many seconds they
-        did. Raises StoreBusy.
+        Others wait only while it works, and not for readers. Returns the seconds of this work.
+        Raises StoreBusy.
         """
         if self.path is None:
             return 0.0

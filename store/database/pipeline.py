@@ -21,7 +21,7 @@ The end of a reader is sent, but not waited for: its answer is read with those o
 transaction. Of psycopg this takes two things that its documentation does not name. Without a Sync a
 server would show the connection as active until it is used again, and the documented `sync` waits
 for the answer; so the queue of results is told of a Sync for which nobody waits. And a pipeline
-sends each statement at once; `_collect` is put in the place of the function that does.
+sends each statement at once; `_collect` replaces the function that does.
 
 SQLAlchemy reads each answer at once, so its own statements run outside of pipeline mode. So do all
 behind a pooler: one that gives each transaction another connection may hang where the next

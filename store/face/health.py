@@ -71,7 +71,7 @@ def _check_state(database: Database, connection: Connection) -> Health:
         log_bytes=log.stat().st_size if log and log.exists() else 0,
         waiting=bool(path) and has_waiting_writers(str(path)),
         behind=index_state.is_search_on(connection) and index_state.is_index_behind(connection),
-        oldest_draft=draft_leases.find_quietest_draft(connection),
+        oldest_draft=draft_leases.find_oldest_live_draft(connection),
         last_backup=NEWEST_BACKUP.value(connection),
         problems=tuple(problems),
     )

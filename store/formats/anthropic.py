@@ -235,9 +235,9 @@ def _build_anthropic_turn(placed: PlacedMessage) -> SideTurn:
     message = placed.message
     role = message["role"]
     if role == "assistant":
-        blocks = placed.written or _write_anthropic_answer(placed)
+        blocks = _write_anthropic_answer(placed) if placed.written is None else placed.written
         is_users, blocks = False, _strip_last_text(blocks)
-    elif placed.written:
+    elif placed.written is not None:
         is_users, blocks = True, placed.written
     elif role == "tool":
         is_users, blocks = True, [_write_tool_result(placed)]

@@ -87,8 +87,8 @@ def is_lease_valid(connection: Connection, lease: DraftLease) -> bool:
     return is_beating(connection, lease.draft) if lease.left is None else lease.left > 0
 
 
-def find_quietest_draft(connection: Connection) -> int | None:
-    """Return when the live draft that was quiet for longest got its last text (ms)."""
+def find_oldest_live_draft(connection: Connection) -> int | None:
+    """Return when the live draft with the oldest last text got it (ms); None if none is live."""
     written = WRITTEN_MOMENTS.rows(connection)
     moments = (at for *lease, at in written if is_lease_valid(connection, DraftLease(*lease)))
     return min(moments, default=None)

@@ -117,7 +117,9 @@ class ErasurePart(NamedTuple):
     def next_end(self) -> int:
         """Where the branch ends after the next step; after the last one nothing needless stays."""
         end = (self.last or 0) - STEP_POSITIONS
-        return end if end > self.kept else self.kept if self.is_needed else NO_POSITION
+        if end > self.kept:
+            return end
+        return self.kept if self.is_needed else NO_POSITION
 
 
 _child_branches = branches.alias("child")

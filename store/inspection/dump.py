@@ -99,9 +99,7 @@ DUMPED_TABLES = {table.name: table for table in TREE_TABLES if table not in REFI
 ROWS_AT_ONCE = 100
 """Rows written at once."""
 TREE_PAGES = {
-    table.name: TreePages(select(*list(table.c)[1:]), table)
-    for table in TREE_TABLES
-    if table not in REFILLED_TABLES
+    name: TreePages(select(*list(table.c)[1:]), table) for name, table in DUMPED_TABLES.items()
 }
 FILLED_TABLES = Statement(
     union_all(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..records import StoredMessage, find_message_time
 from ..text import parse_object
 from ..tokens import estimate, message_text
-from .answers import Past, count_json_tokens
+from .answers import SourceState, count_json_tokens
 
 GROUP_REACHES = (2, 20, 200)
 """Positions around a message in which its call and its results are looked for, one by one."""
@@ -68,7 +68,7 @@ def get_moment(stored: StoredMessage) -> int:
     return stored.stored_at if told is None else told
 
 
-def load_group(source: Past, session_id: str, seq: int) -> Group | None:
+def load_group(source: SourceState, session_id: str, seq: int) -> Group | None:
     """Return the message at a position with its call or its results; None if there is none."""
     for reach in GROUP_REACHES:
         start = max(1, seq - reach)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..records import Hit
 from ..tools import QuestionWord, parse_question_words
-from .answers import NOTICE, Past, Source
+from .answers import NOTICE, Source, SourceState
 from .passages import Group, PassageLine, load_group
 
 MOST_READ = 16
@@ -88,13 +88,13 @@ def _spread_sessions(
     return sorted(spread, key=lambda each: -each[0])
 
 
-def _load_groups(hits: list[Hit], past: Past) -> list[tuple[Hit, Group]]:
+def _load_groups(hits: list[Hit], state: SourceState) -> list[tuple[Hit, Group]]:
     """Return the first hits with their passages, but none that repeats an answer of this server."""
     group_of: dict[tuple[str, int], Group] = {}
     loaded: list[tuple[Hit, Group]] = []
     for hit in hits:
         place = (hit.session_id, max(1, hit.seq))
-        group = group_of.get(place) or load_group(past, *place)
+        group = group_of.get(place) or load_group(state, *place)
         if group is not None and NOTICE not in group.text:
             group_of |= {(hit.session_id, each.seq): group for each in group.messages}
             loaded.append((hit, group))

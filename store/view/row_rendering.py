@@ -9,8 +9,8 @@ A line of Responses is plain if all its rows are items of it: messages, calls of
 results. Each is restored by the template of its shape, and is sent but for what no request has.
 
 A line of Anthropic or Gemini is plain if all its rows came in that format and results follow their
-calls. What is sent of a row is built by a template that was made of what the format's own code
-writes for such a row; that code writes the rows that have none, and joins all to turns.
+calls. What is sent of a row is built by a template that was made from the result of the format's
+own code for such a row; that code writes the rows that have none, and joins all to turns.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ _OWN_REST = {
     )
     for row in CODECS
 }
-"""How the rest of a row begins that came in a format, after the order of its keys."""
-
-
+"""The beginning of the rest of a row that came in a format, after the order of its keys."""
 USUAL_CALL_RESTS = frozenset((None, EMPTY_CALL_TEXT))
 """What is kept beside calls of the usual shape, with arguments of any kind."""
 WritePlainRequest = Callable[[list[PlacedMessage]], WrittenRequest]
@@ -292,7 +290,7 @@ def _place_own_row(
 ) -> PlacedMessage | None:
     """Return a row in its place, written by a template if it ``is_usual``.
 
-    None if others decide about a part of it.
+    None if its content may be sent changed.
     """
     if replaced is not None:
         row = (*row[:-2], "text", replaced)

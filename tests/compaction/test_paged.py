@@ -210,7 +210,7 @@ def test_plain_words_ask_for_nothing(store: Store) -> None:
 
 @pytest.mark.sqlite_only
 def test_names_in_arguments_ask_too(store: Store) -> None:
-    """Also at the beginning of a line, behind the line end as JSON has it."""
+    """Also at the beginning of a line, after a line end as JSON writes it."""
     session = begun(store)
     work(store, session, range(20))
     edit = step(20, "Done.", file_path="src/new.py", content="import os\nfunction_3()\n\t3333\n")
