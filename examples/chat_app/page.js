@@ -347,6 +347,7 @@ $("ask").onsubmit = guard(async event => {
   $("text").value = "";
   await ask({text});
 });
+$("send").disabled = false; // before, the browser would send the form by itself
 $("text").onkeydown = event => {
   if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); $("ask").requestSubmit(); }
 };

@@ -695,6 +695,20 @@ def test_the_page(app: App, browser: Browser, tmp_path: Path) -> None:
     assert "w5" in app.said(chat["id"], "cy")[-1]
 
 
+@needs_chromium
+@pytest.mark.slow
+def test_nothing_is_sent_before_the_page_can_send_it(app: App, browser: Browser) -> None:
+    """A browser that submits the form by itself would lose the question."""
+    browser.do("Network.enable")
+    browser.do("Network.setBlockedURLs", urls=["*/page.js"])
+    browser.do("Page.navigate", url=f"http://127.0.0.1:{app.port}/")
+    browser.has("Send")
+    browser.type("too soon")
+    browser.run("document.querySelector('#send').click()")
+    time.sleep(0.5)
+    assert browser.run("location.search + document.querySelector('#text').value") == "too soon"
+
+
 def show(browser: Browser, app: App, user: str, chat: str = "") -> None:
     """Open the page of a user, at a chat."""
     browser.do("Network.setCookie", name="user", value=user, url=f"http://127.0.0.1:{app.port}")
